@@ -1,0 +1,1 @@
+"""The command line, the choreography of runs and campaigns, the runtimes. Only it starts things."""

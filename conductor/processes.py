@@ -1,0 +1,112 @@
+"""Start, watch and end child processes; no other file of this project does."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from contract.errors import EnvironmentLacking
+
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None, use_errno=True)
+LOG_TAIL_LINES = 12
+
+
+def _die_with_parent() -> None:
+    """Run in the child: a conductor that is killed takes its services with it."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Child:
+    """A process of ours with a session of its own, its log, and a bounded end."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        env: Mapping[str, str],
+        log: Path,
+        cwd: Path | None = None,
+        pipes: bool = False,
+    ) -> None:
+        self.name = name
+        self.log = log
+        log.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with log.open("ab") as sink:
+                self.process = subprocess.Popen(
+                    list(command),
+                    env=dict(env),
+                    cwd=cwd,
+                    stdin=subprocess.PIPE if pipes else subprocess.DEVNULL,
+                    stdout=subprocess.PIPE if pipes else sink,
+                    stderr=sink,
+                    text=True,
+                    start_new_session=True,
+                    preexec_fn=_die_with_parent,
+                )
+        except OSError as error:
+            raise EnvironmentLacking(f"{name} cannot be started: {error}") from None
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def exit_code(self) -> int | None:
+        """Its exit code, or None while it runs."""
+        return self.process.poll()
+
+    def log_tail(self, lines: int = LOG_TAIL_LINES) -> list[str]:
+        """The last lines of its log that are not empty."""
+        try:
+            with self.log.open("rb") as file:
+                file.seek(0, os.SEEK_END)
+                file.seek(max(0, file.tell() - 64 * 1024))
+                text = file.read().decode("utf-8", "replace")
+        except OSError:
+            return []
+        return [line.rstrip() for line in text.splitlines() if line.strip()][-lines:]
+
+    def ask_to_stop(self) -> None:
+        """SIGTERM to the process itself, as a container runtime does."""
+        if self.exit_code() is None:
+            self.process.send_signal(signal.SIGTERM)
+
+    def wait(self, timeout_s: float) -> int | None:
+        """Wait for its end; None if it did not come in time."""
+        try:
+            return self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def stop(self, grace_s: float) -> int | None:
+        """Ask, wait, then kill; whatever else is in its session goes too. None: had to be killed."""
+        self.ask_to_stop()
+        code = self.wait(grace_s) if grace_s > 0 else self.exit_code()
+        self.kill()
+        return code
+
+    def kill(self) -> None:
+        """End its whole process group now; harmless when it is gone already."""
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+
+def stop_all(children: Sequence[Child], grace_s: float) -> None:
+    """Stop several at once within one grace period; every one is gone afterwards."""
+    deadline = time.monotonic() + grace_s
+    for child in children:
+        child.ask_to_stop()
+    for child in children:
+        child.stop(max(0.0, deadline - time.monotonic()))

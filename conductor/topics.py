@@ -1,0 +1,163 @@
+"""Create a run's topics, look at leaders, timestamp types and ends; reads no records but a tail."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
+from kafka.errors import KafkaError
+
+from contract.errors import ServiceFailed
+
+REQUEST_MS_MAX = 10_000
+TAIL_MS_MAX = 300
+REPLICAS_S_MAX = 30
+
+# The client logs each refused connection of a broker that is still starting.
+logging.getLogger("kafka").setLevel(logging.CRITICAL)
+
+
+class Cluster:
+    """What the conductor asks a Kafka cluster."""
+
+    def __init__(self, bootstrap_servers: str) -> None:
+        self.bootstrap_servers = bootstrap_servers
+        servers = bootstrap_servers.split(",")
+        try:
+            self._admin = KafkaAdminClient(
+                bootstrap_servers=servers,
+                client_id="tollgate-conductor",
+                request_timeout_ms=REQUEST_MS_MAX,
+                bootstrap_timeout_ms=2000,
+            )
+        except KafkaError as error:
+            raise ServiceFailed(f"no broker of {bootstrap_servers} answered: {error}") from None
+        self._tail: KafkaConsumer | None = None
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._admin.close()
+        if self._tail is not None:
+            self._tail.close()
+            self._tail = None
+
+    def broker_numbers(self) -> set[int]:
+        """The brokers that are in the cluster now."""
+        try:
+            told = self._admin.describe_cluster()
+        except KafkaError as error:
+            raise ServiceFailed(f"the cluster did not describe itself: {error}") from None
+        return {int(_first(broker, "node_id", "broker_id")) for broker in told["brokers"]}
+
+    def create(
+        self, topics: Sequence[str], partitions: int, replication: int, brokers: int, clock: int
+    ) -> None:
+        """Create measured topics: every partition led by the clock, stamped at append."""
+        numbers = sorted(range(1, brokers + 1), key=lambda n: (n != clock, n))
+        assignments = {}
+        for partition in range(partitions):
+            others = numbers[1:]
+            if others:
+                turn = partition % len(others)
+                others = others[turn:] + others[:turn]
+            assignments[partition] = [clock, *others][:replication]
+        configs = {"message.timestamp.type": "LogAppendTime", "retention.ms": "-1"}
+        wanted = {name: {"assignments": assignments, "configs": configs} for name in topics}
+        try:
+            self._admin.create_topics(wanted)
+            self._admin.wait_for_topics(list(topics), timeout_ms=REQUEST_MS_MAX)
+        except KafkaError as error:
+            raise ServiceFailed(f"topics could not be created: {error}") from None
+        self._wait_for_replicas(topics)
+
+    def _wait_for_replicas(self, topics: Sequence[str]) -> None:
+        """A broker that has just joined takes a moment to be in sync."""
+        deadline = time.monotonic() + REPLICAS_S_MAX
+        while True:
+            lagging = [r for r in self.leaders(topics) if len(r["isr"]) < len(r["replicas"])]
+            if not lagging:
+                return
+            if time.monotonic() > deadline:
+                row = lagging[0]
+                raise ServiceFailed(
+                    f"{row['topic']} partition {row['partition']} has only replicas {row['isr']} "
+                    f"of {row['replicas']} in sync after {REPLICAS_S_MAX} s"
+                )
+            time.sleep(0.1)
+
+    def leaders(self, topics: Sequence[str]) -> list[dict[str, Any]]:
+        """Leader, leader epoch, replicas and in-sync replicas of every partition."""
+        try:
+            told = self._admin.describe_topics(list(topics))
+        except KafkaError as error:
+            raise ServiceFailed(f"the leaders could not be read: {error}") from None
+        rows = []
+        for topic in told:
+            for part in topic["partitions"]:
+                rows.append(
+                    {
+                        "topic": _first(topic, "name", "topic"),
+                        "partition": int(_first(part, "partition_index", "partition")),
+                        "leader": int(_first(part, "leader_id", "leader")),
+                        "epoch": int(part["leader_epoch"]),
+                        "replicas": list(_first(part, "replica_nodes", "replicas")),
+                        "isr": list(_first(part, "isr_nodes", "isr")),
+                    }
+                )
+        return sorted(rows, key=lambda row: (row["topic"], row["partition"]))
+
+    def timestamp_types(self, topics: Sequence[str]) -> dict[str, str]:
+        """`message.timestamp.type` of each topic, as the broker holds it."""
+        key = "message.timestamp.type"
+        resources = [ConfigResource(ConfigResourceType.TOPIC, name, {key: ""}) for name in topics]
+        try:
+            told = self._admin.describe_configs(resources, config_filter="all")
+        except KafkaError as error:
+            raise ServiceFailed(f"the topics' settings could not be read: {error}") from None
+        by_name = next(iter(told.values()))
+        return {name: str(by_name[name][key]["value"]) for name in topics}
+
+    def ends(self, topics: Sequence[str], partitions: int) -> dict[str, int]:
+        """How many records each topic holds; asks for offsets only."""
+        wanted = {TopicPartition(t, p): -1 for t in topics for p in range(partitions)}
+        try:
+            told = self._admin.list_partition_offsets(wanted)
+        except KafkaError as error:
+            raise ServiceFailed(f"the topics' ends could not be read: {error}") from None
+        ends = dict.fromkeys(topics, 0)
+        for place, found in told.items():
+            ends[place.topic] += int(found.offset)
+        return ends
+
+    def tail(self, topic: str, partitions: int) -> list[bytes]:
+        """The newest value of each partition; used only before measuring begins."""
+        if self._tail is None:
+            self._tail = KafkaConsumer(
+                bootstrap_servers=self.bootstrap_servers.split(","),
+                enable_auto_commit=False,
+                isolation_level="read_committed",
+                fetch_max_wait_ms=100,
+                request_timeout_ms=REQUEST_MS_MAX,
+                auto_offset_reset="earliest",
+            )
+        places = [TopicPartition(topic, p) for p in range(partitions)]
+        try:
+            self._tail.assign(places)
+            for place, end in self._tail.end_offsets(places).items():
+                self._tail.seek(place, max(0, end - 1))
+            polled = self._tail.poll(timeout_ms=TAIL_MS_MAX)
+        except KafkaError as error:
+            raise ServiceFailed(f"the newest outputs could not be read: {error}") from None
+        return [r.value for records in polled.values() for r in records if r.value is not None]
+
+
+def _first(mapping: dict[str, Any], *names: str) -> Any:
+    """The value of the first of these keys that is there: the client's names vary by API."""
+    for name in names:
+        if name in mapping:
+            return mapping[name]
+    raise KeyError(f"none of {names} in {sorted(mapping)}")

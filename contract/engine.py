@@ -1,0 +1,204 @@
+"""The engine contract: what engine.toml says and which environment an engine is started with."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from contract.errors import UsageError, unknown_name
+from contract.settings import RunSettings
+
+Delivery = Literal["exactly-once", "at-least-once"]
+#: how long an engine may take from SIGTERM to its end
+STOP_S_MAX = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One process of an engine; the first one's exit code is the engine's."""
+
+    name: str
+    command: tuple[str, ...]
+    instances: int
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """A mode with a dialect, and what follows from it."""
+
+    mode: str
+    dialect: str
+    #: "interval": every checkpoint_s; "batch": with every batch; "none"
+    commits: Literal["interval", "batch", "none"]
+    #: the setting that bounds, in ms of event time, how far records may be out of order
+    disorder_setting: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSpec:
+    """What `engine.toml` declares."""
+
+    name: str
+    version: str
+    delivery: Delivery
+    #: workload → stages it runs
+    stages: Mapping[str, tuple[str, ...]]
+    #: the first is the default
+    executions: tuple[Execution, ...]
+    services: tuple[Service, ...]
+    #: setting → its default
+    settings: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read an engine.toml; what is missing in it is said in a sentence."""
+        try:
+            raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise UsageError(f"{path} is missing: an engine needs an engine.toml") from None
+        except tomllib.TOMLDecodeError as error:
+            raise UsageError(f"{path} is not TOML: {error}") from None
+        try:
+            return cls(
+                name=raw["name"],
+                version=raw["version"],
+                delivery=raw["delivery"],
+                stages={w: tuple(s) for w, s in raw["stages"].items()},
+                executions=tuple(
+                    Execution(
+                        e["mode"], e["dialect"], e.get("commits", "none"), e.get("disorder_setting")
+                    )
+                    for e in raw["execution"]
+                ),
+                services=tuple(
+                    Service(s["name"], tuple(s["command"]), int(s.get("instances", 1)))
+                    for s in raw["service"]
+                ),
+                settings=dict(raw.get("settings", {})),
+            )
+        except (KeyError, TypeError) as error:
+            raise UsageError(f"{path} does not say {error}: see docs/new-engine.md") from None
+
+    def choose(self, mode: str | None, dialect: str | None) -> Execution:
+        """The mode and dialect that were asked for, by default the first that fit."""
+        modes = list(dict.fromkeys(e.mode for e in self.executions))
+        if mode is not None and mode not in modes:
+            raise unknown_name(f"mode of engine {self.name}", mode, modes)
+        for execution in self.executions:
+            if mode in (None, execution.mode) and dialect in (None, execution.dialect):
+                return execution
+        pairs = ", ".join(f"{e.mode} with {e.dialect}" for e in self.executions)
+        raise UsageError(
+            f"engine {self.name} does not run "
+            f"{' with '.join(x for x in (mode, dialect) if x)}; it runs {pairs}"
+        )
+
+    def check_stage(self, workload: str, stage: str) -> None:
+        """Refuse a stage that the engine does not claim."""
+        if stage not in self.stages.get(workload, ()):
+            claimed = ", ".join(self.stages.get(workload, ())) or "none"
+            raise UsageError(
+                f"engine {self.name} does not run stage {stage} of {workload} (it runs {claimed})"
+            )
+
+    def check_settings(self, given: Mapping[str, Any]) -> None:
+        """Refuse settings that the engine does not declare."""
+        for name in given:
+            if name not in self.settings:
+                raise unknown_name(f"setting of engine {self.name}", name, self.settings)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOrder:
+    """What an engine is asked to do: the environment it is started with, and nothing else."""
+
+    run_id: str
+    workload: str
+    stage: str
+    mode: str
+    dialect: str
+    bootstrap_servers: str
+    input_topics: Mapping[str, str]
+    output_topic: str
+    parallelism: int
+    instances: int
+    state_dir: str
+    workload_params: Mapping[str, Any]
+    engine_settings: Mapping[str, Any]
+
+    def to_environment(self) -> dict[str, str]:
+        """As environment variables."""
+        return {
+            "RUN_ID": self.run_id,
+            "WORKLOAD": self.workload,
+            "STAGE": self.stage,
+            "MODE": self.mode,
+            "DIALECT": self.dialect,
+            "BOOTSTRAP_SERVERS": self.bootstrap_servers,
+            "INPUT_TOPICS": ",".join(f"{k}={t}" for k, t in self.input_topics.items()),
+            "OUTPUT_TOPIC": self.output_topic,
+            "PARALLELISM": str(self.parallelism),
+            "INSTANCES": str(self.instances),
+            "STATE_DIR": self.state_dir,
+            "WORKLOAD_PARAMS": json.dumps(dict(self.workload_params)),
+            "ENGINE_SETTINGS": json.dumps(dict(self.engine_settings)),
+        }
+
+    @classmethod
+    def from_environment(cls, env: Mapping[str, str]) -> Self:
+        """Read the environment back; a missing variable is named."""
+        try:
+            return cls(
+                run_id=env["RUN_ID"],
+                workload=env["WORKLOAD"],
+                stage=env["STAGE"],
+                mode=env["MODE"],
+                dialect=env["DIALECT"],
+                bootstrap_servers=env["BOOTSTRAP_SERVERS"],
+                input_topics=parse_topics(env["INPUT_TOPICS"]),
+                output_topic=env["OUTPUT_TOPIC"],
+                parallelism=int(env["PARALLELISM"]),
+                instances=int(env["INSTANCES"]),
+                state_dir=env["STATE_DIR"],
+                workload_params=json.loads(env.get("WORKLOAD_PARAMS") or "{}"),
+                engine_settings=json.loads(env.get("ENGINE_SETTINGS") or "{}"),
+            )
+        except KeyError as error:
+            raise UsageError(f"the environment does not set {error.args[0]}") from None
+        except ValueError as error:
+            raise UsageError(f"the environment is not well-formed: {error}") from None
+
+
+def parse_topics(text: str) -> dict[str, str]:
+    """`flow=topic,speed=topic` as a mapping."""
+    return dict(pair.split("=", 1) for pair in text.split(","))  # type: ignore[misc]
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """The topics of a run; measured ones only."""
+
+    inputs: Mapping[str, str]
+    output: str
+
+    @classmethod
+    def of(cls, run_id: str, kinds: tuple[str, ...]) -> Self:
+        """Named after the run, so that every run has fresh ones."""
+        return cls({kind: f"{run_id}.{kind}" for kind in kinds}, f"{run_id}.out")
+
+    @property
+    def all(self) -> list[str]:
+        return [*self.inputs.values(), self.output]
+
+
+def engine_settings_for(spec: EngineSpec, settings: RunSettings) -> dict[str, Any]:
+    """The engine's settings of a run: its defaults, the checkpoint interval, what was asked."""
+    spec.check_settings(settings.engine_settings)
+    chosen: dict[str, Any] = {**spec.settings, **settings.engine_settings}
+    if "checkpoint_s" in spec.settings:
+        chosen["checkpoint_s"] = settings.checkpoint_s
+    return chosen

@@ -1,0 +1,116 @@
+"""The traffic workload: flow and speed of lanes of road, one of each a minute of data."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from contract.workload import Stage, Workload
+
+KINDS = ("flow", "speed")
+#: how far back a sliding output looks, in slots
+LOOK_BACK_SHORT_SLOTS = 5
+LOOK_BACK_LONG_SLOTS = 10
+
+_TIMESTAMP = re.compile(rb'"timestamp"\s*:\s*"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)')
+
+
+def split_key(key: str) -> tuple[str, str] | None:
+    """Location and lane of a key; the lane is what follows the last slash."""
+    location, slash, lane = key.rpartition("/")
+    return (location, lane) if slash and location and lane else None
+
+
+def event_second_of(value: bytes) -> int | None:
+    """The whole second of event time that an output belongs to."""
+    found = _TIMESTAMP.search(value)
+    if found is None:
+        return None
+    text = found.group(1).decode().replace(" ", "T")
+    return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
+
+
+WORKLOAD = Workload(
+    name="traffic",
+    kinds=KINDS,
+    stages=(
+        Stage("ingest", None, ("location", "lane", "kind"), ()),
+        Stage(
+            "parse",
+            "ingest",
+            ("location", "lane", "kind"),
+            (
+                ("location", "string"),
+                ("lane", "string"),
+                ("timestamp", "timestamp"),
+                ("lat", "double"),
+                ("long", "double"),
+                ("flow", "long"),
+                ("speed", "double"),
+                ("period", "long"),
+                ("accuracy", "long"),
+                ("num_lanes", "long"),
+            ),
+        ),
+        Stage(
+            "join",
+            "parse",
+            ("location", "lane"),
+            (
+                ("location", "string"),
+                ("lane", "string"),
+                ("timestamp", "timestamp"),
+                ("lat", "double"),
+                ("long", "double"),
+                ("flow", "long"),
+                ("speed", "double"),
+                ("period", "long"),
+                ("accuracy", "long"),
+                ("num_lanes", "long"),
+            ),
+            stateful=True,
+        ),
+        Stage(
+            "tumbling",
+            "join",
+            ("location",),
+            (
+                ("location", "string"),
+                ("timestamp", "timestamp"),
+                ("flow", "long"),
+                ("speed", "double"),
+                ("lanes", "long"),
+            ),
+            stateful=True,
+        ),
+        Stage(
+            "sliding",
+            "tumbling",
+            ("location",),
+            (
+                ("location", "string"),
+                ("timestamp", "timestamp"),
+                ("flow", "long"),
+                ("speed", "double"),
+                ("lanes", "long"),
+                ("flow_change_short", "double"),
+                ("flow_change_long", "double"),
+                ("speed_change_short", "double"),
+                ("speed_change_long", "double"),
+            ),
+            look_back_slots=LOOK_BACK_LONG_SLOTS,
+            stateful=True,
+        ),
+    ),
+    aliases={
+        "baseline": "ingest",
+        "aggregate": "tumbling",
+        "window": "sliding",
+        "0": "ingest",
+        "1": "parse",
+        "2": "join",
+        "3": "tumbling",
+        "4": "sliding",
+    },
+    event_second_of=event_second_of,
+)

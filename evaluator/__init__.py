@@ -1,0 +1,1 @@
+"""Collects a run's topics, judges its outputs, measures them, and doubts the figures."""

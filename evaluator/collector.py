@@ -1,0 +1,73 @@
+"""Bring a run's topics from Kafka into the store, record by record; compute nothing."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from contract.errors import ServiceFailed
+from evaluator.store import Store
+
+#: a broker that does not answer in this time is taken for dead
+_CONNECT_S = 3.0
+#: what reading gives up after: a dead leader must not hold the evaluation
+_GIVE_UP_MS = 6000
+
+
+def collect(spark: SparkSession, conditions: dict[str, Any], store: Store) -> None:
+    """Read the run's topics from the earliest offset to the latest and keep them."""
+    servers = str(conditions["bootstrap_servers"])
+    _need_a_broker(servers)
+    inputs: dict[str, str] = conditions["topics"]["inputs"]
+    kind = F.coalesce(
+        *(F.when(F.col("topic") == topic, F.lit(k)) for k, topic in inputs.items())
+    ).alias("kind")
+    try:
+        store.write_inputs(_topics(spark, servers, list(inputs.values())).select("*", kind))
+        store.write_outputs(_topics(spark, servers, [conditions["topics"]["output"]]))
+    except PySparkException as error:
+        says = str(error).splitlines()[0][:300]
+        raise ServiceFailed(f"the topics could not be collected: {says}") from error
+
+
+def _topics(spark: SparkSession, servers: str, topics: list[str]) -> DataFrame:
+    options = {
+        "kafka.bootstrap.servers": servers,
+        "subscribe": ",".join(topics),
+        "startingOffsets": "earliest",
+        "endingOffsets": "latest",
+        "failOnDataLoss": "true",
+        "fetchOffset.numRetries": "1",
+        "fetchOffset.retryIntervalMs": "200",
+        "kafkaConsumer.pollTimeoutMs": str(_GIVE_UP_MS),
+        "kafka.isolation.level": "read_committed",
+        "kafka.request.timeout.ms": str(_GIVE_UP_MS // 2),
+        "kafka.default.api.timeout.ms": str(_GIVE_UP_MS),
+    }
+    records = spark.read.format("kafka").options(**options).load()
+    return records.select(
+        "topic",
+        "partition",
+        "offset",
+        F.unix_millis("timestamp").alias("timestamp_ms"),
+        F.col("timestampType").alias("timestamp_type"),
+        "key",
+        "value",
+    )
+
+
+def _need_a_broker(servers: str) -> None:
+    refused = []
+    for server in servers.split(","):
+        host, _, port = server.strip().rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), _CONNECT_S).close()
+        except OSError as error:
+            refused.append(f"{server}: {error.strerror or error}")
+        else:
+            return
+    raise ServiceFailed(f"no broker answers ({'; '.join(refused)})")

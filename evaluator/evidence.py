@@ -1,0 +1,139 @@
+"""Read what the witnesses of a run wrote; judge nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from contract.results import RunFolder, read_json, read_jsonl
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeAxis:
+    """How event time and wall time go together, and which slots are measured."""
+
+    first_due_ms: float
+    event_start_s: int
+    slot_ms: float
+    #: the last slot that was published whole
+    last_slot: int | None
+    first_measured: int | None
+    last_measured: int | None
+
+    @property
+    def span_ms(self) -> tuple[float, float] | None:
+        """Begin and end of the measured window on the wall."""
+        if self.first_measured is None or self.last_measured is None:
+            return None
+        return self.due_ms(self.first_measured), self.due_ms(self.last_measured + 1)
+
+    def due_ms(self, slot: int) -> float:
+        """When a slot begins on the wall."""
+        return self.first_due_ms + slot * self.slot_ms
+
+    def measures(self, slot: int) -> bool:
+        """Whether a slot is measured."""
+        if self.first_measured is None or self.last_measured is None:
+            return False
+        return self.first_measured <= slot <= self.last_measured
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The publisher's account, a row a scheduled record."""
+
+    slot: IntArray
+    #: not a number where a record was never sent
+    late_ms: FloatArray
+    acknowledged: npt.NDArray[np.bool_]
+
+    @classmethod
+    def read(cls, evidence: Path) -> Sent:
+        """All processes' accounts together."""
+        files = sorted(evidence.glob("publisher-*.parquet"))
+        names = ["slot", "late_us", "ack_us"]
+        tables = [pq.read_table(file, columns=names) for file in files]
+        if not tables:
+            none = np.empty(0)
+            return cls(none.astype(np.int64), none, none.astype(np.bool_))
+        table = pa.concat_tables(tables)
+        return cls(
+            table["slot"].to_numpy().astype(np.int64),
+            table["late_us"].cast("float64").to_numpy() / 1000,
+            np.asarray(table["ack_us"].is_valid()),
+        )
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A run as its witnesses saw it."""
+
+    conditions: dict[str, Any]
+    publisher: dict[str, Any] | None
+    resources: list[dict[str, Any]]
+    machine: list[dict[str, Any]]
+    folder: Path
+
+    @classmethod
+    def read(cls, run: RunFolder) -> Evidence:
+        """From the run's evidence folder; only the conductor's must be there."""
+        told = run.evidence / "publisher.json"
+        return cls(
+            read_json(run.conditions),
+            read_json(told) if told.exists() else None,
+            read_jsonl(run.evidence / "resources.jsonl"),
+            read_jsonl(run.evidence / "machine.jsonl"),
+            run.evidence,
+        )
+
+    @cached_property
+    def sent(self) -> Sent:
+        return Sent.read(self.folder)
+
+    @cached_property
+    def axis(self) -> TimeAxis:
+        """The run's time axis; a run that never began has one of zeros."""
+        told = self.conditions
+        window = told.get("window") or {}
+        return TimeAxis(
+            float(told.get("first_due_ms") or 0.0),
+            int(told.get("event_start_s") or 0),
+            float(told.get("slot_ms") or 1000.0),
+            told.get("last_slot"),
+            window.get("first_slot"),
+            window.get("last_slot"),
+        )
+
+    @property
+    def records_about(self) -> int:
+        """About how many input records there are."""
+        if self.publisher is not None:
+            return int(self.publisher.get("scheduled") or 0)
+        slots = (self.axis.last_slot or 0) + 1
+        return round(self.conditions["settings"]["rate"] * slots * self.axis.slot_ms / 1000)
+
+    def of_service(self) -> dict[str, list[dict[str, Any]]]:
+        """The resource lines of each service within the measured window."""
+        span = self.axis.span_ms
+        found: dict[str, list[dict[str, Any]]] = {}
+        for line in self.resources:
+            if span is not None and span[0] <= line["at_ms"] < span[1]:
+                found.setdefault(line["service"], []).append(line)
+        return found
+
+    def machine_measured(self) -> list[dict[str, Any]]:
+        """The machine's lines within the measured window."""
+        span = self.axis.span_ms
+        if span is None:
+            return []
+        return [line for line in self.machine if span[0] <= line["at_ms"] < span[1]]

@@ -1,0 +1,199 @@
+"""Read a campaign's folder into what the report shows; compute no verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from contract.errors import UsageError
+from contract.results import CampaignFolder, RunFolder, read_json
+from contract.workload import load_workload, workload_names
+from evaluator.quantities import Floats, flags, floats
+from evaluator.report.words import dig, mapping, number, rows_of
+
+#: the columns of latency.parquet that the report draws
+DRAWN = ["input_last_ms", "output_ms", "in_stall"]
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """The measured outputs of a run, in the order of their append."""
+
+    output_ms: Floats
+    input_last_ms: Floats
+    last_ms: Floats
+    outside_stalls_ms: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """One run: what its files say, as far as they exist."""
+
+    name: str
+    stage: str
+    repetition: int
+    run: dict[str, Any]
+    samples: Samples | None
+    slots: pa.Table | None
+    resources: pa.Table | None
+    sent: dict[str, Any]
+    late_ms: Floats
+
+    @property
+    def valid(self) -> bool:
+        return self.run.get("valid") is True
+
+    @property
+    def title(self) -> str:
+        return f"{self.stage}, run {self.name.split('-', 1)[0]}"
+
+    @property
+    def origin_ms(self) -> float | None:
+        """When slot 0 was due: where the time axes begin."""
+        if self.slots is None or not self.slots.num_rows:
+            return number(dig(self.run, "window", "start_ms"))
+        return float(np.nanmin(floats(self.slots, "due_ms")))
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why its figures must not be trusted, in sentences."""
+        said = [
+            str(d.get("says"))
+            for d in rows_of(self.run.get("doubts"))
+            if d.get("severity") == "invalid"
+        ]
+        if not self.run:
+            return ["It left no run.json."]
+        return said or ([] if self.valid else ["No reason was written down."])
+
+    def figure(self, attribution: str, quantile: str) -> float | None:
+        """One figure of `latency_ms`."""
+        return number(dig(self.run, "latency_ms", attribution, quantile))
+
+
+@dataclass(frozen=True, slots=True)
+class StageView:
+    """All runs of one stage, and the campaign's figures for it."""
+
+    name: str
+    #: its place in the workload, which gives it its colour
+    rank: int
+    runs: tuple[RunView, ...]
+    figures: dict[str, dict[str, Any]]
+    price: dict[str, Any] | None
+
+    @property
+    def trusted_runs(self) -> list[RunView]:
+        return [r for r in self.runs if r.valid]
+
+    @property
+    def trusted(self) -> bool:
+        return bool(self.trusted_runs)
+
+    @property
+    def shown_runs(self) -> list[RunView]:
+        """The runs that its pooled figures are made of: the valid ones, or all if none is."""
+        return self.trusted_runs or list(self.runs)
+
+    def pooled(self, outside_stalls: bool = False) -> Floats:
+        """The latencies of its shown runs, in one."""
+        found = [r.samples for r in self.shown_runs if r.samples is not None]
+        parts = [s.outside_stalls_ms if outside_stalls else s.last_ms for s in found]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """Everything the report is made of."""
+
+    path: Path
+    json: dict[str, Any]
+    stages: tuple[StageView, ...]
+    runs: tuple[RunView, ...]
+
+    @property
+    def one(self) -> dict[str, Any]:
+        """A run that speaks for what all have in common."""
+        return next((r.run for r in self.runs if r.run), {})
+
+    @property
+    def complete(self) -> bool:
+        return self.json.get("complete") is not False
+
+    def stage(self, name: str | None) -> StageView | None:
+        return next((s for s in self.stages if s.name == name), None)
+
+
+def read_campaign(path: Path) -> Campaign:
+    """Read what there is; only campaign.json must exist."""
+    folder = CampaignFolder(path)
+    if not folder.campaign_json.is_file():
+        raise UsageError(f"{path} is no campaign: it holds no campaign.json")
+    campaign = mapping(read_json(folder.campaign_json))
+    said = {Path(str(r.get("path"))).name: r for r in rows_of(campaign.get("runs"))}
+    runs = tuple(_read_run(r, said.get(r.path.name, {})) for r in folder.runs())
+    return Campaign(path, campaign, tuple(_stages(campaign, runs)), runs)
+
+
+def _stages(campaign: dict[str, Any], runs: tuple[RunView, ...]) -> list[StageView]:
+    asked = [str(s) for s in campaign.get("stages") or []]
+    names = list(dict.fromkeys([*asked, *(r.stage for r in runs)]))
+    order = _order(next((str(r.run["workload"]) for r in runs if "workload" in r.run), None))
+    rank = {n: order.index(n) if n in order else len(order) + i for i, n in enumerate(names)}
+    figures = rows_of(campaign.get("figures"))
+    prices = [p for p in rows_of(campaign.get("prices")) if p.get("attribution") == "last"]
+    return [
+        StageView(
+            name,
+            rank[name],
+            tuple(r for r in runs if r.stage == name),
+            {str(f.get("attribution")): f for f in figures if f.get("stage") == name},
+            next((p for p in prices if p.get("stage") == name), None),
+        )
+        for name in sorted(names, key=lambda n: rank[n])
+    ]
+
+
+def _order(workload: str | None) -> list[str]:
+    if workload is None or workload not in workload_names():
+        return []
+    return [s.name for s in load_workload(workload).stages]
+
+
+def _read_run(folder: RunFolder, said: dict[str, Any]) -> RunView:
+    run = mapping(read_json(folder.run_json)) if folder.run_json.is_file() else {}
+    number_of, _, stage = folder.path.name.partition("-")
+    sent = folder.evidence / "publisher.json"
+    parts = [_table(p, ["late_us"]) for p in sorted(folder.evidence.glob("publisher-*.parquet"))]
+    late = [floats(t, "late_us") / 1000 for t in parts if t is not None]
+    return RunView(
+        name=folder.path.name,
+        stage=str(run.get("stage") or said.get("stage") or stage),
+        repetition=int(number(said.get("repetition")) or 1),
+        run=run,
+        samples=_samples(folder),
+        slots=_table(folder.slots),
+        resources=_table(folder.resources),
+        sent=mapping(read_json(sent)) if sent.is_file() else {},
+        late_ms=np.concatenate(late) if late else np.empty(0),
+    )
+
+
+def _table(path: Path, columns: list[str] | None = None) -> pa.Table | None:
+    return pq.read_table(path, columns=columns) if path.is_file() else None
+
+
+def _samples(folder: RunFolder) -> Samples | None:
+    table = _table(folder.latency, DRAWN)
+    if table is None or not table.num_rows:
+        return None
+    output, last_input = floats(table, "output_ms"), floats(table, "input_last_ms")
+    order = np.argsort(output, kind="stable")
+    last = (output - last_input)[order]
+    outside = last[~flags(table, "in_stall")[order]]
+    return Samples(output[order], last_input[order], last, outside)

@@ -1,0 +1,60 @@
+"""Start Spark as the evaluator uses it, and warm it; know nothing of runs."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+_ROOT = Path(__file__).resolve().parents[1]
+
+
+def connector_jars() -> list[Path]:
+    """The jars of Spark's Kafka source, from the artifacts; none where there are none."""
+    artifacts = os.environ.get("TOLLGATE_ARTIFACTS")
+    return sorted(Path(artifacts, "spark-kafka").glob("*.jar")) if artifacts else []
+
+
+def start_spark(cores: int | None = None) -> SparkSession:
+    """A local session on the loopback, with a small heap and little noise."""
+    cores = cores or os.cpu_count() or 1
+    paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+    temporary = tempfile.gettempdir()
+    settings = {
+        "spark.master": f"local[{cores}]",
+        "spark.app.name": "tollgate-evaluator",
+        "spark.driver.memory": os.environ.get("EVALUATOR_MEMORY", "1g"),
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraClassPath": os.pathsep.join(str(jar) for jar in connector_jars()),
+        "spark.driver.extraJavaOptions": (
+            f"-Djava.io.tmpdir={temporary} -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+        ),
+        "spark.local.dir": temporary,
+        "spark.sql.warehouse.dir": str(Path(temporary, "tollgate-warehouse")),
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(2 * cores),
+        # the plans' partitions follow from the number of records: nothing to adapt
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.requireAllClusterKeysForCoPartition": "false",
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+        # whole numbers with nulls must not become doubles on their way to pandas
+        "spark.sql.execution.pythonUDF.pandas.preferIntExtensionDtype": "true",
+        "spark.sql.sources.default": "parquet",
+        "spark.sql.parquet.compression.codec": "zstd",
+        "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
+        "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    }
+    builder = SparkSession.builder
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()

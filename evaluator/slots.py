@@ -1,0 +1,90 @@
+"""Tell slot by slot what was due, sent, appended and put out; write slots.parquet."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from contract.results import SLOTS_COLUMNS
+from evaluator.distribution import Distribution
+from evaluator.evidence import FloatArray, IntArray, Sent, TimeAxis
+from evaluator.latency import parquet_schema
+
+
+def slot_rows(
+    axis: TimeAxis,
+    sent: Sent,
+    appended: Mapping[int, int],
+    verdicts: Sequence[Mapping[str, Any]],
+    last_of_slot: Mapping[int, Distribution],
+) -> list[dict[str, Any]]:
+    """One row for every slot from 0 to the last that was published or appended."""
+    ends = [axis.last_slot, *appended, *np.unique(sent.slot).tolist()]
+    number = max((slot for slot in ends if slot is not None), default=-1) + 1
+    expected, outputs = np.zeros(number, np.int64), np.zeros(number, np.int64)
+    for row in verdicts:
+        if row["slot"] is not None and 0 <= row["slot"] < number:
+            expected[row["slot"]] += row["expected_copies"]
+            outputs[row["slot"]] += row["count"] if row["output_ms"] is not None else 0
+    was_sent = ~np.isnan(sent.late_ms)
+    late = _late_by_slot(sent.slot[was_sent], sent.late_ms[was_sent], number)
+    scheduled, sent_count, acknowledged = (
+        np.bincount(slot, minlength=number)
+        for slot in (sent.slot, sent.slot[was_sent], sent.slot[sent.acknowledged])
+    )
+    return [
+        {
+            "slot": slot,
+            "due_ms": axis.due_ms(slot),
+            "measured": axis.measures(slot),
+            "scheduled": int(scheduled[slot]),
+            "sent": int(sent_count[slot]),
+            "acknowledged": int(acknowledged[slot]),
+            "appended": appended.get(slot, 0),
+            "expected": int(expected[slot]),
+            "outputs": int(outputs[slot]),
+            **_at("late", late[slot], (("p50", 0.5), ("p99", 0.99), ("max", 1.0))),
+            **_at("last", last_of_slot.get(slot), _LAST_QUANTILES),
+        }
+        for slot in range(number)
+    ]
+
+
+_LAST_QUANTILES = (("p5", 0.05), ("p50", 0.5), ("p95", 0.95), ("max", 1.0))
+
+
+def _at(
+    name: str, found: Distribution | None, quantiles: Sequence[tuple[str, float]]
+) -> dict[str, float | None]:
+    return {
+        f"{name}_{q}_ms": found.quantile(share) if found is not None and found.count else None
+        for q, share in quantiles
+    }
+
+
+def _late_by_slot(slot: IntArray, late_ms: FloatArray, number: int) -> list[Distribution]:
+    order = np.argsort(slot, kind="stable")
+    cuts = np.searchsorted(slot[order], np.arange(1, number))
+    return [Distribution.of(part) for part in np.split(late_ms[order], cuts)][:number]
+
+
+def write_slots(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write slots.parquet, whole or not at all."""
+    write_table(path, rows, SLOTS_COLUMNS)
+
+
+def write_table(
+    path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[tuple[str, str]]
+) -> None:
+    """Write rows as one of the contract's tables, whole or not at all."""
+    schema = parquet_schema(columns)
+    table = pa.table({n: [row[n] for row in rows] for n in schema.names}, schema=schema)
+    draft = path.with_name(f".{path.name}.draft")
+    pq.write_table(table, draft, compression="zstd")
+    os.replace(draft, path)

@@ -1,0 +1,72 @@
+"""The Spark engine's program: environment in, SIGTERM out; knows signals and exit codes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from types import FrameType
+
+from contract.engine import EngineOrder
+from contract.errors import ExitCode, TollgateError
+from pipeline.settings import Tuning, check, master_of, plan_of, spark_conf
+
+POLL_S = 0.5
+
+
+def main() -> int:
+    """Run until SIGTERM (0), a refusal (64) or the query's death (1)."""
+    try:
+        order = EngineOrder.from_environment(os.environ)
+        check(order)
+        tuning = Tuning.of(order.engine_settings)
+    except TollgateError as refusal:
+        print(f"spark engine: {refusal}", file=sys.stderr)
+        return ExitCode.ENGINE_REFUSES
+    stopping = threading.Event()
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        stopping.set()
+
+    signal.signal(signal.SIGTERM, on_signal)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return _run(order, tuning, stopping)
+
+
+def _run(order: EngineOrder, tuning: Tuning, stopping: threading.Event) -> int:
+    # Imported late: a refusal must not wait for Spark.
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    from pipeline import job
+
+    jars = Path(os.environ["TOLLGATE_ARTIFACTS"]) / "spark-kafka"
+    os.environ["PYSPARK_SUBMIT_ARGS"] = (
+        f"--driver-java-options -Dlog4j2.configurationFile={Path(__file__).parent}/log4j2.properties"
+        " pyspark-shell"
+    )
+    builder = SparkSession.builder.master(master_of(order))
+    for name, value in spark_conf(order, tuning, jars).items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    try:
+        if stopping.is_set():
+            return ExitCode.VALID
+        query = job.start(spark, order, tuning, plan_of(order, tuning))
+        while not stopping.wait(POLL_S):
+            if not query.isActive:
+                print(f"spark engine: the query ended: {query.exception()}", file=sys.stderr)
+                return ExitCode.FAILURE
+        query.stop()
+    except PySparkException as error:
+        if not stopping.is_set():
+            print(f"spark engine: {error}", file=sys.stderr)
+            return ExitCode.FAILURE
+    finally:
+        spark.stop()
+    return ExitCode.VALID
+
+
+sys.exit(main())

@@ -1,0 +1,64 @@
+"""Read Kafka, run the stages up to the one asked for, write Kafka: the only I/O of the engine."""
+
+from __future__ import annotations
+
+import importlib
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from contract.engine import EngineOrder
+from contract.errors import UsageError
+from pipeline.settings import Plan, Tuning
+
+STATELESS = ("ingest", "parse")
+
+
+def start(spark: SparkSession, order: EngineOrder, tuning: Tuning, plan: Plan) -> StreamingQuery:
+    """Start the query that runs the prefix ending in the asked stage."""
+    workload = importlib.import_module(f"pipeline.workloads.{order.workload}")
+    rows = _records(spark, order)
+    names = [name for name, _ in workload.STAGES]
+    for _, stage in workload.STAGES[: names.index(order.stage) + 1]:
+        rows = stage(rows, plan)
+    return _publish(workload.outputs(rows, order.stage), order, tuning)
+
+
+def _records(spark: SparkSession, order: EngineOrder) -> DataFrame:
+    source = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", order.bootstrap_servers)
+        .option("subscribe", ",".join(order.input_topics.values()))
+        .option("startingOffsets", "earliest")
+        .option("kafka.client.id", order.run_id)
+    )
+    kind = F.lit(None).cast("string")
+    for name, topic in order.input_topics.items():
+        kind = F.when(F.col("topic") == topic, name).otherwise(kind)
+    return source.load().select(kind.alias("kind"), "key", "value")
+
+
+def _publish(outputs: DataFrame, order: EngineOrder, tuning: Tuning) -> StreamingQuery:
+    writer = (
+        outputs.writeStream.format("kafka")
+        .queryName("tollgate")
+        .option("kafka.bootstrap.servers", order.bootstrap_servers)
+        .option("topic", order.output_topic)
+        .option("checkpointLocation", f"{order.state_dir}/checkpoint")
+        .option("kafka.linger.ms", str(tuning.linger_ms))
+        .outputMode("append" if order.dialect == "windowed" else "update")
+    )
+    match order.mode:
+        case "real-time":
+            writer = writer.trigger(realTime=f"{tuning.checkpoint_s:g} seconds")
+        case "micro-batch":
+            writer = writer.trigger(processingTime=f"{tuning.trigger_ms} milliseconds")
+            if tuning.async_progress and order.stage in STATELESS:
+                interval_ms = str(round(tuning.checkpoint_s * 1000))
+                writer = writer.option("asyncProgressTrackingEnabled", "true").option(
+                    "asyncProgressTrackingCheckpointIntervalMs", interval_ms
+                )
+        case other:
+            raise UsageError(f"no trigger for mode {other}")
+    return writer.start()

@@ -1,0 +1,214 @@
+"""The traffic stages as pure functions of DataFrames; they never read, write, count or start.
+
+A stage takes what its predecessor returns. From parse on, rows carry `slot`: the window of one
+second of event time that they belong to, whose watermark Spark carries along.
+
+Which fields a row has is each function's closing `select`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from contract.errors import UsageError
+from contract.workloads.traffic import LOOK_BACK_LONG_SLOTS, LOOK_BACK_SHORT_SLOTS
+from pipeline.settings import Plan
+
+SLOT = "1 second"
+_RECORD = (
+    "internalId string, lat double, long double, flow long, speed double, period long, "
+    "accuracy long, timestamp timestamp, num_lanes long, broken string"
+)
+_TIMESTAMP_FORMAT = "yyyy-MM-dd'T'HH:mm:ss.SSSX"
+
+
+def ingest(records: DataFrame, plan: Plan) -> DataFrame:
+    """What came, as it came."""
+    return records.select("kind", "key", "value")
+
+
+def parse(records: DataFrame, plan: Plan) -> DataFrame:
+    """Well-formed records as columns, on a watermark; the others are skipped."""
+    text = F.col("value").cast("string")
+    options = {"columnNameOfCorruptRecord": "broken", "mode": "PERMISSIVE"}
+    key = F.col("key").cast("string")
+    cut = F.length(key) - F.length(F.substring_index(key, "/", -1))
+    fields = F.from_json(text, _RECORD, options)
+    rows = records.select("kind", key.alias("key"), cut.alias("cut"), fields.alias("record"))
+    rows = rows.select("kind", "key", "cut", "record.*").where(_is_well_formed())
+    rows = rows.select(
+        "kind",
+        F.expr("substring(key, 1, cut - 1)").alias("location"),
+        F.expr("substring(key, cut + 1)").alias("lane"),
+        "timestamp",
+        "lat",
+        "long",
+        "flow",
+        "speed",
+        "period",
+        "accuracy",
+        "num_lanes",
+    )
+    return rows.withWatermark("timestamp", plan.watermark)
+
+
+def join(rows: DataFrame, plan: Plan) -> DataFrame:
+    """Flow and speed of a lane and slot in one row."""
+    slotted = rows.withColumn("slot", F.window("timestamp", SLOT))
+    match plan.dialect:
+        case "eager":
+            return _join_eagerly(slotted)
+        case "windowed":
+            return _join_windowed(slotted)
+    raise UsageError(f"no join for dialect {plan.dialect}")
+
+
+def tumbling(rows: DataFrame, plan: Plan) -> DataFrame:
+    """Sum of flow and mean of speed over all lanes of a location and slot."""
+    summed = rows.groupBy(_same_slot(), "location").agg(
+        F.sum("flow").alias("flow"),
+        F.avg("speed").alias("speed"),
+        F.count("lane").alias("lanes"),
+        F.max("num_lanes").alias("num_lanes"),
+    )
+    return summed.where("lanes = num_lanes").select("slot", "location", "flow", "speed", "lanes")
+
+
+def sliding(rows: DataFrame, plan: Plan) -> DataFrame:
+    """The relative change of flow and speed against two earlier slots.
+
+    A row takes part in its own slot's output and in those of the slots that look back at it; an
+    output is there when all three have come, in whatever order.
+    """
+    width = f"{LOOK_BACK_LONG_SLOTS + 1} seconds"
+    spread = rows.withColumn("span", F.window(F.window_time("slot"), width, SLOT))
+    age = F.col("span.end").cast("long") - F.col("slot.end").cast("long")
+    spread = spread.withColumn("age", age).where(
+        F.col("age").isin(0, LOOK_BACK_SHORT_SLOTS, LOOK_BACK_LONG_SLOTS)
+    )
+    now, short, long = 0, LOOK_BACK_SHORT_SLOTS, LOOK_BACK_LONG_SLOTS
+    gathered = spread.groupBy("span", "location").agg(
+        _at(now, "flow"),
+        _at(now, "speed"),
+        _at(now, "lanes"),
+        _at(short, "flow"),
+        _at(short, "speed"),
+        _at(long, "flow"),
+        _at(long, "speed"),
+    )
+    complete = gathered.where(
+        F.col(f"flow_{now}").isNotNull()
+        & F.col(f"flow_{short}").isNotNull()
+        & F.col(f"flow_{long}").isNotNull()
+    )
+    return complete.select(
+        F.struct(
+            (F.col("span.end") - F.expr("INTERVAL 1 SECOND")).alias("start"), F.col("span.end")
+        ).alias("slot"),
+        "location",
+        F.col(f"flow_{now}").alias("flow"),
+        F.col(f"speed_{now}").alias("speed"),
+        F.col(f"lanes_{now}").alias("lanes"),
+        _change("flow", short).alias("flow_change_short"),
+        _change("flow", long).alias("flow_change_long"),
+        _change("speed", short).alias("speed_change_short"),
+        _change("speed", long).alias("speed_change_long"),
+    )
+
+
+STAGES: tuple[tuple[str, Callable[[DataFrame, Plan], DataFrame]], ...] = (
+    ("ingest", ingest),
+    ("parse", parse),
+    ("join", join),
+    ("tumbling", tumbling),
+    ("sliding", sliding),
+)
+
+
+def outputs(rows: DataFrame, stage: str) -> DataFrame:
+    """A stage's rows as `key` and `value` of Kafka records."""
+    if stage == "ingest":
+        return rows.select("key", "value")
+    if "lane" in rows.columns:
+        key = F.concat_ws("/", "location", "lane")
+    else:
+        key = F.col("location")
+    instant = F.col("slot.start") if "slot" in rows.columns else F.col("timestamp")
+    shown = [c for c in rows.columns if c not in ("kind", "slot", "timestamp")]
+    value = F.to_json(
+        F.struct(instant.alias("timestamp"), *shown), {"timestampFormat": _TIMESTAMP_FORMAT}
+    )
+    return rows.select(key.alias("key"), value.alias("value"))
+
+
+def _is_well_formed() -> Column:
+    always = ("internalId", "lat", "long", "accuracy", "timestamp", "num_lanes")
+    there = F.col("broken").isNull() & (F.col("cut") > 1) & (F.length("key") > F.col("cut"))
+    for name in always:
+        there = there & F.col(name).isNotNull()
+    flow = (F.col("kind") == "flow") & F.col("flow").isNotNull() & F.col("period").isNotNull()
+    speed = (F.col("kind") == "speed") & F.col("speed").isNotNull()
+    return there & (flow | speed)
+
+
+def _join_eagerly(rows: DataFrame) -> DataFrame:
+    # A plain aggregation: it emits when the second record arrives, whichever that is, and runs in
+    # real-time mode, where stream-stream joins do not.
+    def of(kind: str, name: str) -> Column:
+        return F.max(F.when(F.col("kind") == kind, F.col(name))).alias(name)
+
+    joined = rows.groupBy("slot", "location", "lane").agg(
+        of("flow", "lat"),
+        of("flow", "long"),
+        of("flow", "flow"),
+        of("speed", "speed"),
+        of("flow", "period"),
+        F.min("accuracy").alias("accuracy"),
+        of("flow", "num_lanes"),
+    )
+    return joined.where("flow IS NOT NULL AND speed IS NOT NULL").select(
+        "slot",
+        "location",
+        "lane",
+        "lat",
+        "long",
+        "flow",
+        "speed",
+        "period",
+        "accuracy",
+        "num_lanes",
+    )
+
+
+def _join_windowed(rows: DataFrame) -> DataFrame:
+    flows = rows.where("kind = 'flow'").alias("f")
+    speeds = rows.where("kind = 'speed'").alias("s")
+    same = "f.slot = s.slot AND f.location = s.location AND f.lane = s.lane"
+    return flows.join(speeds, F.expr(same), "inner").select(
+        "f.slot",
+        "f.location",
+        "f.lane",
+        "f.lat",
+        "f.long",
+        "f.flow",
+        "s.speed",
+        "f.period",
+        F.least("f.accuracy", "s.accuracy").alias("accuracy"),
+        "f.num_lanes",
+    )
+
+
+def _same_slot() -> Column:
+    return F.window(F.window_time("slot"), SLOT).alias("slot")
+
+
+def _at(age: int, name: str) -> Column:
+    return F.max(F.when(F.col("age") == age, F.col(name))).alias(f"{name}_{age}")
+
+
+def _change(name: str, age: int) -> Column:
+    then = F.nullif(F.col(f"{name}_{age}"), F.lit(0))
+    return (F.col(f"{name}_0") - then) / then

@@ -1,0 +1,1 @@
+"""Send the observations when they are due, and keep evidence of it; knows nothing of engines."""

@@ -1,0 +1,30 @@
+"""The publisher as a program: its input is the environment, its output is Kafka and evidence."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from contract.errors import ExitCode, TollgateError
+from publisher.order import Order
+from publisher.supervising import Wishes, senders_for, supervise
+
+
+def main() -> int:
+    """Publish until SLOTS_MAX slots are sent or a signal asks to stop."""
+    wishes = Wishes()
+    signal.signal(signal.SIGTERM, wishes.note)
+    signal.signal(signal.SIGINT, wishes.note)
+    try:
+        order = Order.from_environment(os.environ)
+        cores = len(os.sched_getaffinity(0))
+        supervise(order, senders_for(order.rate, order.publishers, cores), wishes)
+    except TollgateError as error:
+        print(f"publisher: {error}", file=sys.stderr, flush=True)
+        return error.exit_code
+    return ExitCode.VALID
+
+
+if __name__ == "__main__":
+    sys.exit(main())

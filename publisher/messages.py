@@ -1,0 +1,51 @@
+"""What senders and their parent tell each other; light enough for the parent to load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from publisher.source import Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What became of the records of one sender, or of all."""
+
+    scheduled: int = 0
+    sent: int = 0
+    acknowledged: int = 0
+    failed: int = 0
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(
+            self.scheduled + other.scheduled,
+            self.sent + other.sent,
+            self.acknowledged + other.acknowledged,
+            self.failed + other.failed,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A sender is prepared."""
+
+    facts: Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A sender has sent its last slot and written its evidence."""
+
+    totals: Totals
+    last_slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A sender cannot go on."""
+
+    exit_code: int
+    says: str
+
+
+Message = Ready | Done | Failed

@@ -1,0 +1,69 @@
+"""Run one sender: prepare, say so, wait for the common start, send slot after slot, tell."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import time
+from multiprocessing.connection import Connection
+
+from contract.errors import ServiceFailed, TollgateError
+from publisher.audit import Ledger, write_parquet
+from publisher.gate import Gate
+from publisher.messages import Done, Failed, Ready
+from publisher.order import Order
+from publisher.sending import Sender, make_producer
+from publisher.source import Share, Source
+
+#: the parent has all other senders to wait for, each of which may read long files
+START_S_MAX = 600.0
+
+
+
+def open_source(order: Order, share: Share) -> Source:
+    """Prepare a sender's share of the source that the order names."""
+    name = "publisher.raw" if order.raw_path else f"publisher.workloads.{order.workload}"
+    source: Source = importlib.import_module(name).open_source(order, share)
+    return source
+
+
+def run_sender(order: Order, share: Share, gate: Gate, pipe: Connection) -> None:
+    """Do one sender's whole work; what goes wrong is told to the parent."""
+    try:
+        pipe.send(_run(order, share, gate, pipe))
+    except TollgateError as error:
+        pipe.send(Failed(error.exit_code, str(error)))
+
+
+def _run(order: Order, share: Share, gate: Gate, pipe: Connection) -> Done:
+    spool_path = order.evidence_dir / f".publisher-{share.index}.spool"
+    with spool_path.open("wb") as spool:
+        source = open_source(order, share)
+        ledger = Ledger(spool, time.monotonic_ns)
+        sender = Sender(make_producer(order, share.index), ledger)
+        sender.connect(order)
+        # nothing below makes cycles: a collection would only hold the schedule up
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        pipe.send(Ready(source.facts))
+        if not pipe.poll(START_S_MAX):
+            raise ServiceFailed(f"sender {share.index}: no start within {START_S_MAX:g} s")
+        sender.start(pipe.recv())
+        last_slot = send_slots(sender, source, gate, order.slot_ns)
+        sender.finish()
+        totals = ledger.close()
+    write_parquet(spool_path, order.evidence_dir / f"publisher-{share.index}.parquet")
+    return Done(totals, last_slot)
+
+
+def send_slots(sender: Sender, source: Source, gate: Gate, slot_ns: int) -> int:
+    """Send slot after slot until the gate is closed; gives the last one, -1 for none."""
+    slot = 0
+    while True:
+        # a slot begins no earlier than it is due: the gate closes after the furthest one begun
+        sender.wait_for(slot * slot_ns)
+        if not gate.begin(slot):
+            return slot - 1
+        sender.send(slot, source.records(slot))
+        slot += 1

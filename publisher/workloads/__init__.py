@@ -1,0 +1,1 @@
+"""One module a workload: where its observations come from."""

@@ -1,0 +1,544 @@
+"""Make a whole plausible campaign folder, its figures computed from its samples."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from contract.doubts import SEVERITIES
+from contract.results import (
+    LATENCY_COLUMNS,
+    QUANTILES,
+    RESOURCES_COLUMNS,
+    SCHEMA,
+    SLOTS_COLUMNS,
+    CampaignFolder,
+    RunFolder,
+    sha256_of,
+    write_json,
+)
+
+STAGES = ("ingest", "parse", "join", "tumbling", "sliding")
+ENGINE_MS = {"ingest": 4.2, "parse": 5.1, "join": 14.0, "tumbling": 26.0, "sliding": 31.0}
+FIRST_DUE_MS = 1_700_000_000_000.0
+SLOT_MS = 1000.0
+TYPES = {
+    "string": pa.string(),
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "double": pa.float64(),
+    "bool": pa.bool_(),
+}
+SERVICES = {"broker-1": 0.32, "broker-2": 0.14, "broker-3": 0.13, "engine": 0.62, "publisher": 0.2}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the campaign to be made looks like."""
+
+    stages: tuple[str, ...] = ("parse", "join")
+    repeat: int = 1
+    rate: int = 200
+    warmup_slots: int = 10
+    measured_slots: int = 35
+    cooldown_slots: int = 4
+    #: numbers of the runs (from 1) to which something happened
+    invalid: tuple[int, ...] = ()
+    dead: tuple[int, ...] = ()
+    bare: tuple[int, ...] = ()
+    complete: bool = True
+    question: str = "What does the join cost?"
+    extra_services: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def slots(self) -> int:
+        return self.warmup_slots + self.measured_slots + self.cooldown_slots
+
+    def says(self, number: int) -> list[dict[str, Any]]:
+        """The doubts of the run of that number."""
+        found = [("few-runs", "One run of each stage: a price needs three.")]
+        if self.repeat >= 3:
+            found = []
+        if number in self.invalid:
+            found.append(("outputs-wrong", "2 of the outputs that had to come are missing."))
+        if number in self.dead:
+            found.append(("engine-died", "The engine ended with exit code 137 in slot 21."))
+        return [{"id": i, "severity": SEVERITIES[i], "says": s} for i, s in found]
+
+
+def make_campaign(folder: Path, plan: Plan = Plan()) -> Path:  # noqa: B008
+    """Write the campaign that `plan` describes into `folder`."""
+    campaign = CampaignFolder(folder)
+    runs: list[dict[str, Any]] = []
+    order = [(s, r) for r in range(1, plan.repeat + 1) for s in plan.stages]
+    listed = []
+    for number, (stage, repetition) in enumerate(order, 1):
+        run_folder = campaign.run(number, stage)
+        ended = "failed" if number in plan.dead else "valid"
+        listed.append(
+            {
+                "path": f"runs/{number}-{stage}",
+                "stage": stage,
+                "repetition": repetition,
+                "ended": ended,
+            }
+        )
+        if number in plan.bare:
+            run_folder.path.mkdir(parents=True)
+            continue
+        runs.append(make_run(run_folder, plan, number, stage))
+    conditions = _conditions(folder, plan, listed)
+    write_json(campaign.conditions, conditions)
+    seal(folder, {**conditions, **_judged(plan, runs)})
+    return folder
+
+
+def seal(folder: Path, campaign: dict[str, Any]) -> None:
+    """Write campaign.json with the hashes of all files."""
+    files = {
+        str(p.relative_to(folder)): sha256_of(p)
+        for p in sorted(folder.rglob("*"))
+        if p.is_file() and p.name not in ("campaign.json", "report.html")
+    }
+    write_json(folder / "campaign.json", {**campaign, "files": files})
+
+
+def make_run(folder: RunFolder, plan: Plan, number: int, stage: str) -> dict[str, Any]:
+    """Write one run's files; its run.json comes back."""
+    rng = np.random.default_rng(number)
+    dead = number in plan.dead
+    window = {
+        "first_slot": plan.warmup_slots,
+        "last_slot": plan.warmup_slots + plan.measured_slots - 1,
+        "start_ms": FIRST_DUE_MS + plan.warmup_slots * SLOT_MS,
+        "end_ms": FIRST_DUE_MS + (plan.warmup_slots + plan.measured_slots) * SLOT_MS,
+    }
+    all_rows = _samples(rng, plan, stage)
+    stalls = _stalls(plan, stage)
+    measured = (all_rows["slot"] >= window["first_slot"]) & (
+        all_rows["slot"] <= window["last_slot"]
+    )
+    lost = 2 if number in plan.invalid else 0
+    rows = {k: v[measured][lost:] for k, v in all_rows.items()}
+    evidence = _publisher(folder, rng, plan)
+    slots = _slots(plan, all_rows, rows, evidence, lost)
+    resources = _resources(rng, plan)
+    _write(folder.slots, SLOTS_COLUMNS, slots)
+    _write(folder.resources, RESOURCES_COLUMNS, resources)
+    if not dead:
+        _write(folder.latency, LATENCY_COLUMNS, rows)
+    folder.logs.mkdir()
+    (folder.logs / "engine.log").write_text("started\n")
+    _witnesses(folder, plan, number, stage, window)
+    run = {
+        **_identity(plan, number, stage),
+        "valid": not dead and number not in plan.invalid,
+        "doubts": plan.says(number),
+        "phases_s": {p: 1.5 for p in ("set_up", "start", "warm_up", "measure", "drain")}
+        | {"collect": 0.7, "evaluate": 6.0},
+        **(_no_figures() if dead else _figures(rows, slots, stalls, window, lost)),
+        "publisher": _publisher_figures(evidence),
+        "resources": {} if dead else _resource_figures(resources, window),
+        "window": None if dead else window,
+        "stall_list": None if dead else stalls,
+        "delivery": "at-least-once",
+        "checkpoint_s": 10,
+        "failure": _failure() if dead else None,
+    }
+    write_json(folder.run_json, run)
+    return run
+
+
+def _identity(plan: Plan, number: int, stage: str) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "run_id": f"{number}-{stage}",
+        "workload": "traffic",
+        "stage": stage,
+        "engine": "spark",
+        "engine_version": "4.3.0",
+        "mode": "real-time",
+        "dialect": "eager",
+        "runtime": "embedded",
+        "settings": _settings(plan),
+    }
+
+
+def _settings(plan: Plan) -> dict[str, Any]:
+    return {
+        "rate": plan.rate,
+        "warmup_s": plan.warmup_slots,
+        "duration_s": plan.measured_slots,
+        "cooldown_s": plan.cooldown_slots,
+        "brokers": 3,
+        "replication": 3,
+        "partitions": 2,
+        "parallelism": 2,
+        "instances": 1,
+        "seed": 1,
+        "temporal_scale": 60,
+        "arrival": "adjacent",
+        "source": "network",
+        "checkpoint_s": 10,
+        "engine": {"trigger": "real-time", "checkpoint_s": 10},
+    }
+
+
+def _stalls(plan: Plan, stage: str) -> list[dict[str, Any]]:
+    length = {"ingest": 180, "parse": 190, "join": 310, "tumbling": 420, "sliding": 520}[stage]
+    starts = np.arange(FIRST_DUE_MS + 3200, FIRST_DUE_MS + plan.slots * SLOT_MS, 10_000.0)
+    low = FIRST_DUE_MS + plan.warmup_slots * SLOT_MS
+    high = low + plan.measured_slots * SLOT_MS
+    return [
+        {"start_ms": int(s), "end_ms": int(s + length * 1.2), "gap_ms": length}
+        for s in starts
+        if low <= s < high
+    ]
+
+
+def _samples(rng: np.random.Generator, plan: Plan, stage: str) -> dict[str, Any]:
+    per_slot = plan.rate if stage in ("ingest", "parse") else plan.rate // 2
+    if stage in ("tumbling", "sliding"):
+        per_slot //= 2
+    count = per_slot * plan.slots
+    slot = np.repeat(np.arange(plan.slots), per_slot)
+    due = FIRST_DUE_MS + SLOT_MS * (slot + np.tile(np.arange(per_slot) / per_slot, plan.slots))
+    last = np.ceil(due + rng.gamma(2.0, 0.7, count)).astype(np.int64)
+    own = rng.lognormal(np.log(ENGINE_MS[stage]), 0.35, count)
+    output = last + np.ceil(own * np.where(slot < 6, 3.0 - slot / 3.0, 1.0)).astype(np.int64)
+    in_stall = np.zeros(count, dtype=bool)
+    for stall in _stalls(plan, stage):
+        start, gap, end = stall["start_ms"], stall["gap_ms"], stall["end_ms"]
+        held = (output > start) & (output <= end)
+        drained = start + gap + (output[held] - start) * (end - start - gap) / (end - start)
+        output[held] = np.maximum(output[held], np.ceil(drained)).astype(np.int64)
+        in_stall |= held
+    places = [f"au/1/5/u/n/7/0/u/RWS01_{i // 2:04d}" for i in range(per_slot)]
+    lanes = [f"lane{i % 2 + 1}" for i in range(per_slot)]
+    kinds: list[str | None] = [None] * per_slot
+    if stage in ("ingest", "parse"):
+        kinds = [("flow", "speed")[i % 2] for i in range(per_slot)]
+    return {
+        "location": np.tile(np.array(places, dtype=object), plan.slots),
+        "lane": np.tile(np.array(lanes, dtype=object), plan.slots),
+        "kind": np.tile(np.array(kinds, dtype=object), plan.slots),
+        "slot": slot,
+        "input_mean_ms": last - rng.uniform(0, 2, count),
+        "input_last_ms": last,
+        "due_ms": due,
+        "output_ms": output,
+        "in_stall": in_stall,
+    }
+
+
+def _publisher(folder: RunFolder, rng: np.random.Generator, plan: Plan) -> dict[str, Any]:
+    count = plan.rate * plan.slots
+    late_us = rng.gamma(2.0, 400.0, count).astype(np.int32)
+    rows = {
+        "slot": np.repeat(np.arange(plan.slots), plan.rate),
+        "due_us": (np.arange(count) * (1_000_000 / plan.rate)).astype(np.int64),
+        "late_us": late_us,
+        "ack_us": late_us + rng.gamma(2.0, 900.0, count).astype(np.int32),
+    }
+    folder.evidence.mkdir(parents=True)
+    columns = (
+        ("slot", "int32"),
+        ("due_us", "int64"),
+        ("late_us", "int32"),
+        ("ack_us", "int32"),
+    )
+    _write(folder.evidence / "publisher-0.parquet", columns, rows)
+    write_json(
+        folder.evidence / "publisher.json",
+        {
+            "schema": SCHEMA,
+            "processes": 1,
+            "first_due_ms": FIRST_DUE_MS,
+            "event_start_s": 1767596400,
+            "slot_ms": SLOT_MS,
+            "records_per_slot": plan.rate,
+            "locations": plan.rate // 4,
+            "scheduled": count,
+            "sent": count,
+            "acknowledged": count,
+            "failed": 0,
+            "last_slot": plan.slots - 1,
+            "source": {
+                "name": "network",
+                "files": ["rws-2015.json.gz"],
+                "records": 96_000,
+                "bad_lines": 1,
+                "bad_examples": ["rws-2015.json.gz:17: no <speed> in it"],
+            },
+        },
+    )
+    return rows
+
+
+def _slots(
+    plan: Plan,
+    all_rows: dict[str, Any],
+    rows: dict[str, Any],
+    sent: dict[str, Any],
+    lost: int,
+) -> dict[str, Any]:
+    slots = np.arange(plan.slots)
+    late_ms = sent["late_us"].reshape(plan.slots, -1) / 1000
+    last = (all_rows["output_ms"] - all_rows["input_last_ms"]).reshape(plan.slots, -1)
+    expected = np.bincount(all_rows["slot"], minlength=plan.slots)
+    outputs = expected.copy()
+    outputs[plan.warmup_slots] -= lost
+    full = np.full(plan.slots, plan.rate)
+    return {
+        "slot": slots,
+        "due_ms": FIRST_DUE_MS + slots * SLOT_MS,
+        "measured": (slots >= plan.warmup_slots)
+        & (slots < plan.warmup_slots + plan.measured_slots),
+        **{name: full for name in ("scheduled", "sent", "acknowledged", "appended")},
+        "expected": expected,
+        "outputs": outputs,
+        "late_p50_ms": np.quantile(late_ms, 0.5, axis=1),
+        "late_p99_ms": np.quantile(late_ms, 0.99, axis=1),
+        "late_max_ms": late_ms.max(axis=1),
+        "last_p5_ms": np.quantile(last, 0.05, axis=1),
+        "last_p50_ms": np.quantile(last, 0.5, axis=1),
+        "last_p95_ms": np.quantile(last, 0.95, axis=1),
+        "last_max_ms": last.max(axis=1).astype(float),
+    }
+
+
+def _resources(rng: np.random.Generator, plan: Plan) -> dict[str, Any]:
+    services = SERVICES | plan.extra_services
+    seconds = np.arange(plan.slots)
+    return {
+        "service": np.repeat(np.array(list(services), dtype=object), plan.slots),
+        "at_ms": np.tile(FIRST_DUE_MS + seconds * 1000, len(services)).astype(np.int64),
+        "cpu_cores": np.concatenate(
+            [c * (1 + 1.2 * np.exp(-seconds / 5)) * rng.uniform(0.8, 1.2, plan.slots)
+             for c in services.values()]
+        ),
+        "memory_bytes": np.concatenate(
+            [(0.4e9 + c * 1e9 + 4e6 * seconds).astype(np.int64) for c in services.values()]
+        ),
+        "net_in_bytes": np.array([None] * plan.slots * len(services), dtype=object),
+        "net_out_bytes": np.array([None] * plan.slots * len(services), dtype=object),
+    }  # fmt: skip
+
+
+def _block(values: Any) -> dict[str, Any]:
+    return {
+        "count": len(values),
+        "avg": float(np.mean(values)),
+        "min": float(np.min(values)),
+        **{name: float(np.quantile(values, q)) for name, q in QUANTILES},
+        "max": float(np.max(values)),
+    }
+
+
+def _figures(
+    rows: dict[str, Any],
+    slots: dict[str, Any],
+    stalls: list[dict[str, Any]],
+    window: dict[str, Any],
+    lost: int,
+) -> dict[str, Any]:
+    last = rows["output_ms"] - rows["input_last_ms"]
+    seconds = (window["end_ms"] - window["start_ms"]) / 1000
+    inside = slots["measured"]
+    correct = int(slots["outputs"][inside].sum())
+    return {
+        "outputs": {
+            "expected": correct + lost,
+            "correct": correct,
+            "missing": lost,
+            "duplicate": 0,
+            "wrong": 0,
+            "unexpected": 0,
+            "malformed_inputs": 0,
+            "incomplete": 0,
+        },
+        "latency_ms": {
+            "mean": _block(rows["output_ms"] - rows["input_mean_ms"]),
+            "last": _block(last),
+            "due": _block(rows["output_ms"] - rows["due_ms"]),
+            "last_outside_stalls": _block(last[~rows["in_stall"]]),
+        },
+        "stalls": {
+            "count": len(stalls),
+            "total_ms": sum(s["end_ms"] - s["start_ms"] for s in stalls),
+            "longest_ms": max(s["end_ms"] - s["start_ms"] for s in stalls),
+        },
+        "throughput": {
+            "input_per_s": float(slots["appended"][inside].sum() / seconds),
+            "output_per_s": float(slots["outputs"][inside].sum() / seconds),
+        },
+    }
+
+
+def _no_figures() -> dict[str, Any]:
+    return {
+        "outputs": None,
+        "latency_ms": {k: None for k in ("mean", "last", "due", "last_outside_stalls")},
+        "stalls": None,
+        "throughput": None,
+    }
+
+
+def _failure() -> dict[str, Any]:
+    tail = ["java.lang.OutOfMemoryError: <Java heap space>", "at org.apache.spark…"]
+    return {"service": "engine", "says": "The engine ended with exit code 137.", "log_tail": tail}
+
+
+def _publisher_figures(rows: dict[str, Any]) -> dict[str, Any]:
+    late_ms = rows["late_us"] / 1000
+    count = len(late_ms)
+    return {
+        "scheduled": count,
+        "sent": count,
+        "acknowledged": count,
+        "late_ms": {
+            "p50": float(np.quantile(late_ms, 0.5)),
+            "p99": float(np.quantile(late_ms, 0.99)),
+            "max": float(late_ms.max()),
+        },
+    }
+
+
+def _resource_figures(rows: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
+    inside = (rows["at_ms"] >= window["start_ms"]) & (rows["at_ms"] <= window["end_ms"])
+    found = {}
+    for service in dict.fromkeys(rows["service"]):
+        mine = inside & (rows["service"] == service)
+        found[service] = {
+            "cpu_cores_avg": float(rows["cpu_cores"][mine].mean()),
+            "cpu_cores_max": float(rows["cpu_cores"][mine].max()),
+            "memory_bytes_max": int(rows["memory_bytes"][mine].max()),
+        }
+    return found
+
+
+def _witnesses(
+    folder: RunFolder, plan: Plan, number: int, stage: str, window: dict[str, Any]
+) -> None:
+    dead = number in plan.dead
+    write_json(
+        folder.conditions,
+        {
+            **_identity(plan, number, stage),
+            "delivery": "at-least-once",
+            "same_machine": True,
+            "disorder_ms_max": 200,
+            "checkpoint_s": 10,
+            "first_due_ms": FIRST_DUE_MS,
+            "event_start_s": 1767596400,
+            "slot_ms": SLOT_MS,
+            "window": None if dead else {k: window[k] for k in ("first_slot", "last_slot")},
+            "deaths": [{"service": "engine", "exit_code": 137, "log_tail": []}] if dead else [],
+            "interrupted": False,
+            "never_ready": None,
+            "drained": not dead,
+            "drain_says": "",
+            "cores": 2,
+            "monitoring": True,
+        },
+    )
+    lines = [{"at_ms": FIRST_DUE_MS + 1000 * s, "cores": 2, "busy_cores": 1.4} for s in range(5)]
+    (folder.evidence / "machine.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in lines)
+    )
+
+
+def _conditions(folder: Path, plan: Plan, listed: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "campaign_id": folder.name,
+        "question": plan.question,
+        "command": ["tollgate", "bench", "join", "RATE=2000"],
+        "started_at": "2026-11-18T11:22:33Z",
+        "ended_at": "2026-11-18T11:25:10Z",
+        "settings": _settings(plan),
+        "stages": list(plan.stages),
+        "repeat": plan.repeat,
+        "runs": listed,
+        "machine": {
+            "cpu_model": "AMD EPYC 7B13",
+            "cores": 2,
+            "memory_bytes": 8 * 1024**3,
+            "kernel": "6.1.0-31-amd64",
+            "os": "Debian GNU/Linux 12 (bookworm)",
+            "python": "3.11.2",
+            "java": "openjdk 17.0.13",
+            "virtualization": "kvm",
+        },
+        "pins": {
+            "tollgate": "0.1.0",
+            "git_commit": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+            "git_dirty": False,
+            "requirements_lock_sha256": "ab" * 32,
+            "artifacts_lock_sha256": "cd" * 32,
+            "packages": {"pyspark": "4.3.0", "numpy": "2.4.6", "confluent-kafka": "2.12.1"},
+        },
+        "store": "file:/tmp/store",
+        "complete": plan.complete,
+        "says": None if plan.complete else "interrupted by the user in run 2",
+    }
+
+
+def _judged(plan: Plan, runs: list[dict[str, Any]]) -> dict[str, Any]:
+    figures = []
+    p50: dict[tuple[str, str], float | None] = {}
+    for stage in plan.stages:
+        of_stage = [r for r in runs if r["stage"] == stage]
+        valid = [r for r in of_stage if r["valid"]]
+        used = valid or [r for r in of_stage if r["latency_ms"]["last"]]
+        for attribution in ("last", "mean", "due"):
+            medians = [r["latency_ms"][attribution]["p50"] for r in used]
+            middle = float(np.median(medians)) if medians else None
+            p50[stage, attribution] = middle
+            figures.append(
+                {
+                    "stage": stage,
+                    "runs": len(of_stage),
+                    "valid_runs": len(valid),
+                    "attribution": attribution,
+                    "p50_ms": middle,
+                    "low_ms": None if middle is None else middle - 1.3,
+                    "high_ms": None if middle is None else middle + 1.6,
+                    "method": "runs" if len(used) > 1 else "slots",
+                }
+            )
+    prices = []
+    for before, stage in zip(STAGES, STAGES[1:], strict=False):
+        if before in plan.stages and stage in plan.stages:
+            high, low = p50[stage, "last"], p50[before, "last"]
+            price = None if high is None or low is None else high - low
+            prices.append(
+                {
+                    "stage": stage,
+                    "predecessor": before,
+                    "attribution": "last",
+                    "price_ms": price,
+                    "low_ms": None if price is None else price - 2.2,
+                    "high_ms": None if price is None else price + 1.7,
+                    "method": "runs" if plan.repeat > 1 else "slots",
+                    "verdict": "too-few-runs" if plan.repeat < 3 else "costs",
+                }
+            )
+    few = {"id": "few-runs", "severity": "warning", "says": "Prices come from one run a stage."}
+    return {
+        "valid": bool(runs) and plan.complete and all(r["valid"] for r in runs),
+        "figures": figures,
+        "prices": prices,
+        "doubts": [few] if plan.repeat < 3 else [],
+    }
+
+
+def _write(path: Path, columns: tuple[tuple[str, str], ...], rows: dict[str, Any]) -> None:
+    arrays = [pa.array(rows[name], type=TYPES[kind]) for name, kind in columns]
+    pq.write_table(pa.table(arrays, names=[name for name, _ in columns]), path)
