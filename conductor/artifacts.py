@@ -12,6 +12,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 import pyspark
+
 from conductor.java import Java
 from contract.errors import EnvironmentLacking
 from contract.results import sha256_of
@@ -40,7 +41,8 @@ def read_lock(path: Path) -> list[Artifact]:
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.strip() and not line.startswith("#"):
             folder, name, sha256 = line.split()
-            artifacts.append(Artifact(folder, *name.split(":"), sha256))
+            organisation, module, version = name.split(":")
+            artifacts.append(Artifact(folder, organisation, module, version, sha256))
     return artifacts
 
 
@@ -93,7 +95,17 @@ def _fetch(artifacts: list[Artifact], scratch: Path, java: Java) -> None:
     recipe.write_text(_recipe(artifacts), encoding="utf-8")
     pattern = f"{scratch}/jars/[artifact]-[revision].[ext]"
     command = [java.program, f"-Divy.cache.dir={scratch}/cache", "-jar", str(ivy)]
-    command += ["-ivy", str(recipe), "-confs", "runtime", "-types", "jar", "bundle", "-retrieve", pattern]
+    command += [
+        "-ivy",
+        str(recipe),
+        "-confs",
+        "runtime",
+        "-types",
+        "jar",
+        "bundle",
+        "-retrieve",
+        pattern,
+    ]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=FETCH_S_MAX, check=False
@@ -118,6 +130,7 @@ def _recipe(artifacts: list[Artifact]) -> str:
     return (
         '<ivy-module version="2.0"><info organisation="tollgate" module="artifacts"/>'
         '<configurations><conf name="runtime"/></configurations>'
-        f'<dependencies>{lines}</dependencies></ivy-module>'
-        .replace("</dependencies>", '<conflict manager="all"/></dependencies>')
+        f"<dependencies>{lines}</dependencies></ivy-module>".replace(
+            "</dependencies>", '<conflict manager="all"/></dependencies>'
+        )
     )

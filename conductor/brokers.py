@@ -51,9 +51,7 @@ def free_ports(count: int) -> list[int]:
             each.close()
 
 
-def broker_properties(
-    plan: BrokerPlan, controller_port: int, brokers: int, state: Path
-) -> str:
+def broker_properties(plan: BrokerPlan, controller_port: int, brokers: int, state: Path) -> str:
     """server.properties of one broker. Why each value: docs/decisions/0005-brokers.md."""
     is_controller = plan.number == CLOCK_BROKER
     replication = min(3, brokers)
@@ -181,5 +179,3 @@ class EmbeddedBrokers:
         for child in self.children:
             child.kill()
         self.children = []
-
-

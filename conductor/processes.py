@@ -85,7 +85,7 @@ class Child:
             return None
 
     def stop(self, grace_s: float) -> int | None:
-        """Ask, wait, then kill; whatever else is in its session goes too. None: had to be killed."""
+        """Ask, wait, then kill it with its session; None: it did not end by itself."""
         self.ask_to_stop()
         code = self.wait(grace_s) if grace_s > 0 else self.exit_code()
         self.kill()

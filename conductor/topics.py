@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
@@ -16,6 +16,7 @@ from contract.errors import ServiceFailed
 REQUEST_MS_MAX = 10_000
 TAIL_MS_MAX = 300
 REPLICAS_S_MAX = 30
+ATTEMPTS = 5
 
 # The client logs each refused connection of a broker that is still starting.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
@@ -91,10 +92,9 @@ class Cluster:
 
     def leaders(self, topics: Sequence[str]) -> list[dict[str, Any]]:
         """Leader, leader epoch, replicas and in-sync replicas of every partition."""
-        try:
-            told = self._admin.describe_topics(list(topics))
-        except KafkaError as error:
-            raise ServiceFailed(f"the leaders could not be read: {error}") from None
+        told = self._patiently(
+            lambda: self._admin.describe_topics(list(topics)), "the leaders could not be read"
+        )
         rows = []
         for topic in told:
             for part in topic["partitions"]:
@@ -114,20 +114,19 @@ class Cluster:
         """`message.timestamp.type` of each topic, as the broker holds it."""
         key = "message.timestamp.type"
         resources = [ConfigResource(ConfigResourceType.TOPIC, name, {key: ""}) for name in topics]
-        try:
-            told = self._admin.describe_configs(resources, config_filter="all")
-        except KafkaError as error:
-            raise ServiceFailed(f"the topics' settings could not be read: {error}") from None
+        told = self._patiently(
+            lambda: self._admin.describe_configs(resources, config_filter="all"),
+            "the topics' settings could not be read",
+        )
         by_name = next(iter(told.values()))
         return {name: str(by_name[name][key]["value"]) for name in topics}
 
     def ends(self, topics: Sequence[str], partitions: int) -> dict[str, int]:
         """How many records each topic holds; asks for offsets only."""
         wanted = {TopicPartition(t, p): -1 for t in topics for p in range(partitions)}
-        try:
-            told = self._admin.list_partition_offsets(wanted)
-        except KafkaError as error:
-            raise ServiceFailed(f"the topics' ends could not be read: {error}") from None
+        told = self._patiently(
+            lambda: self._admin.list_partition_offsets(wanted), "the topics' ends could not be read"
+        )
         ends = dict.fromkeys(topics, 0)
         for place, found in told.items():
             ends[place.topic] += int(found.offset)
@@ -153,6 +152,18 @@ class Cluster:
         except KafkaError as error:
             raise ServiceFailed(f"the newest outputs could not be read: {error}") from None
         return [r.value for records in polled.values() for r in records if r.value is not None]
+
+    def _patiently(self, ask: Callable[[], Any], trouble: str) -> Any:
+        """Ask again where the client's picture of the cluster was for a moment out of date."""
+        attempt = 1
+        while True:
+            try:
+                return ask()
+            except KafkaError as error:
+                if attempt == ATTEMPTS:
+                    raise ServiceFailed(f"{trouble}: {error}") from None
+            attempt += 1
+            time.sleep(0.2)
 
 
 def _first(mapping: dict[str, Any], *names: str) -> Any:

@@ -175,7 +175,7 @@ class EngineOrder:
 
 def parse_topics(text: str) -> dict[str, str]:
     """`flow=topic,speed=topic` as a mapping."""
-    return dict(pair.split("=", 1) for pair in text.split(","))  # type: ignore[misc]
+    return dict(pair.split("=", 1) for pair in text.split(","))
 
 
 @dataclass(frozen=True, slots=True)

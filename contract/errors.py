@@ -3,7 +3,9 @@
 TollgateError            1  something failed; the message is one sentence for the user
 ├── UsageError           2  the user's mistake: the message says what to write instead
 ├── EnvironmentLacking   1  the machine lacks something (Java, a port, disk)
-├── ServiceFailed        1  a broker, engine, publisher or evaluator died or never got ready
+├── ServiceFailed        1  a broker, engine, publisher or evaluator failed at something
+│   ├── ServiceDied      1  it ended by itself
+│   └── TookTooLong      1  it did not get there in its time
 └── InvalidResult        3  a run or campaign ended but must not be trusted
 """
 
@@ -43,6 +45,14 @@ class EnvironmentLacking(TollgateError):
 
 class ServiceFailed(TollgateError):
     """A service died or did not get ready in time."""
+
+
+class ServiceDied(ServiceFailed):
+    """A service ended though nobody asked it to."""
+
+
+class TookTooLong(ServiceFailed):
+    """A service did not get there in its time."""
 
 
 class InvalidResult(TollgateError):

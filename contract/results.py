@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,7 +75,15 @@ RESOURCES_COLUMNS: tuple[tuple[str, str], ...] = (
     ("net_out_bytes", "int64"),
 )
 #: what `inputs` and `outputs` in the store hold: the topics as collected
-COLLECTED_COLUMNS = ("topic", "partition", "offset", "timestamp_ms", "timestamp_type", "key", "value")
+COLLECTED_COLUMNS = (
+    "topic",
+    "partition",
+    "offset",
+    "timestamp_ms",
+    "timestamp_type",
+    "key",
+    "value",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +154,7 @@ def write_json(path: Path, value: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.draft")
     draft.write_text(json.dumps(value, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    os.replace(draft, path)
+    draft.replace(path)
 
 
 def read_json(path: Path) -> Any:

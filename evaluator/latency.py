@@ -28,7 +28,7 @@ _ARROW_TYPES = {
     "double": pa.float64(),
     "bool": pa.bool_(),
 }
-_INPUT_OF = {"mean": "input_mean_ms", "last": "input_last_ms", "due": "due_ms"}
+INPUT_OF = {"mean": "input_mean_ms", "last": "input_last_ms", "due": "due_ms"}
 _BATCH_ROWS = 1 << 18
 
 
@@ -59,7 +59,7 @@ def _batches(draft: Path, columns: list[str] | None = None) -> Iterator[pa.Table
 
 def _latency_ms(table: pa.Table, attribution: str) -> FloatArray:
     told = pc.subtract(
-        table["output_ms"].cast("float64"), table[_INPUT_OF[attribution]].cast("float64")
+        table["output_ms"].cast("float64"), table[INPUT_OF[attribution]].cast("float64")
     )
     return np.asarray(told.to_numpy(), np.float64)
 
@@ -85,7 +85,7 @@ class Measured:
         return {name: part.summary() for name, part in self.of.items()}
 
 
-def write_latency(draft: Path, path: Path, stalls: Sequence[Stall]) -> Measured:
+def write_latency(draft: Path | None, path: Path, stalls: Sequence[Stall]) -> Measured:
     """Write latency.parquet from the draft, whole or not at all; and sum it up on the way."""
     unfinished = path.with_name(f".{path.name}.draft")
     parts: dict[str, list[Distribution]] = {
@@ -94,7 +94,7 @@ def write_latency(draft: Path, path: Path, stalls: Sequence[Stall]) -> Measured:
     slots: dict[int, list[Distribution]] = {}
     schema = parquet_schema(LATENCY_COLUMNS)
     with pq.ParquetWriter(unfinished, schema, compression="zstd") as writer:
-        for table in _batches(draft):
+        for table in _batches(draft) if draft is not None else ():
             stalled = in_any(stalls, table["output_ms"].to_numpy())
             table = table.append_column("in_stall", pa.array(stalled))
             writer.write_table(table.select(schema.names).cast(schema))
@@ -107,7 +107,8 @@ def write_latency(draft: Path, path: Path, stalls: Sequence[Stall]) -> Measured:
                 found = Distribution.of(last_ms[slot == one])
                 slots.setdefault(int(one), []).append(found)
     os.replace(unfinished, path)
-    shutil.rmtree(draft)
+    if draft is not None:
+        shutil.rmtree(draft)
     return Measured(
         {name: Distribution.merged(held) for name, held in parts.items()},
         {slot: Distribution.merged(held) for slot, held in slots.items()},

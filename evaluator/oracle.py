@@ -60,14 +60,14 @@ class Oracle:
     def outputs(self, outputs: DataFrame) -> DataFrame:
         """The output topic, read: identity, flaw, the stage's fields, append time."""
         schema = (
-            f"{_IDENTITY}, flaw string{self._fields()}, "
+            f"{_IDENTITY}, flaw string{self._fields('got')}, "
             "partition int, offset long, timestamp_ms long"
         )
         return self._by_bucket(_read_with(outputs, self.judge.read_outputs, self.stage, schema))
 
     def expected(self, records: DataFrame) -> DataFrame:
         """The identities and fields that must come out, and how many copies of each."""
-        schema = f"bucket long, {_IDENTITY}, copies long{self._fields()}"
+        schema = f"bucket long, {_IDENTITY}, copies long{self._fields('expected')}"
         names = [part.split()[0] for part in schema.split(", ")]
         expect, stage = self.judge.expect, self.stage
 
@@ -76,8 +76,8 @@ class Oracle:
 
         return records.groupBy("bucket").applyInPandas(expect_of, schema)
 
-    def _fields(self) -> str:
-        return "".join(f", {n} {_SQL_TYPES[t]}" for n, t in self.stage.fields)
+    def _fields(self, whose: str) -> str:
+        return "".join(f", {whose}_{n} {_SQL_TYPES[t]}" for n, t in self.stage.fields)
 
     def _by_bucket(self, read: DataFrame) -> DataFrame:
         bucket = F.pmod(F.xxhash64("location"), F.lit(self.spread.buckets))

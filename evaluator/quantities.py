@@ -72,15 +72,35 @@ def latency_blocks(latency: pa.Table) -> dict[str, Block]:
     return {name: quantile_block(values) for name, values in latencies_ms(latency).items()}
 
 
-def throughput(slots: pa.Table, seconds: float) -> dict[str, float | None]:
-    """Records appended and outputs a second over the measured slots, which last `seconds`."""
-    measured = flags(slots, "measured")
-    appended = total(slots, "appended", measured)
-    outputs = total(slots, "outputs", measured)
-    return {
-        "input_per_s": None if appended is None else appended / seconds,
-        "output_per_s": None if outputs is None else outputs / seconds,
-    }
+def slot_quantiles(latency: pa.Table, slots: Floats) -> dict[str, Floats]:
+    """The `last_…` columns of slots.parquet for these slots; NaN where a slot has no sample."""
+    last = floats(latency, "output_ms") - floats(latency, "input_last_ms")
+    slot = floats(latency, "slot")
+    shares = {"last_p5_ms": 0.05, "last_p50_ms": 0.5, "last_p95_ms": 0.95, "last_max_ms": 1.0}
+    found = {name: np.full(len(slots), np.nan) for name in shares}
+    order = np.argsort(slot, kind="stable")
+    ordered, values = slot[order], last[order]
+    for place, number in enumerate(slots):
+        ends = np.searchsorted(ordered, [number, number + 1])
+        if ends[1] > ends[0]:
+            quantiles = np.quantile(values[ends[0] : ends[1]], list(shares.values()))
+            for name, value in zip(shares, quantiles, strict=True):
+                found[name][place] = value
+    return found
+
+
+def input_per_s(slots: pa.Table, seconds: float) -> float | None:
+    """Records appended a second over the measured slots, which last `seconds`."""
+    appended = total(slots, "appended", flags(slots, "measured"))
+    return None if appended is None else appended / seconds
+
+
+def theil_sen(values: Floats) -> float:
+    """The median of the slopes between all pairs: a slope a step, deaf to outliers."""
+    thinned = values[:: -(-len(values) // 2000)]
+    step = -(-len(values) // 2000)
+    slopes = [(thinned[gap:] - thinned[:-gap]) / (gap * step) for gap in range(1, len(thinned))]
+    return float(np.median(np.concatenate(slopes))) if slopes else 0.0
 
 
 def resource_summary(
@@ -88,7 +108,7 @@ def resource_summary(
 ) -> dict[str, dict[str, float | int | None]]:
     """What each service used while measuring."""
     at_ms = floats(resources, "at_ms")
-    inside = (at_ms >= start_ms) & (at_ms <= end_ms)
+    inside = (at_ms >= start_ms) & (at_ms < end_ms)
     names = np.array(resources.column("service").to_pylist(), dtype=object)
     cpu_cores = floats(resources, "cpu_cores")
     memory_bytes = floats(resources, "memory_bytes")
@@ -106,21 +126,25 @@ def resource_summary(
     return found
 
 
-def publisher_summary(tables: Iterable[pa.Table]) -> dict[str, Any]:
-    """What the publisher scheduled and sent, what was acknowledged, and how late it sent."""
-    parts = list(tables)
-    late_ms = np.concatenate([floats(t, "late_us") for t in parts] or [np.empty(0)]) / 1000
-    acknowledged = np.concatenate([floats(t, "ack_us") for t in parts] or [np.empty(0)])
-    late = late_ms[~np.isnan(late_ms)]
-    quantiles = np.quantile(late, [0.5, 0.99]) if len(late) else (None, None)
+def publisher_summary(
+    sent: pa.Table, slots: tuple[int | None, int | None] = (None, None)
+) -> dict[str, Any]:
+    """What was scheduled, sent and acknowledged; how late the records of these slots were sent."""
+    late_ms = floats(sent, "late_us") / 1000
+    known = ~np.isnan(late_ms)
+    inside = known
+    if slots[0] is not None and slots[1] is not None:
+        slot = floats(sent, "slot")
+        inside = known & (slot >= slots[0]) & (slot <= slots[1])
+    late = late_ms[inside]
+    quantiles = np.quantile(late, [0.5, 0.99, 1.0]) if len(late) else [None] * 3
     return {
         "scheduled": len(late_ms),
-        "sent": len(late),
-        "acknowledged": int((~np.isnan(acknowledged)).sum()),
+        "sent": int(known.sum()),
+        "acknowledged": int((~np.isnan(floats(sent, "ack_us"))).sum()),
         "late_ms": {
-            "p50": None if quantiles[0] is None else float(quantiles[0]),
-            "p99": None if quantiles[1] is None else float(quantiles[1]),
-            "max": float(late.max()) if len(late) else None,
+            name: None if value is None else float(value)
+            for name, value in zip(("p50", "p99", "max"), quantiles, strict=True)
         },
     }
 

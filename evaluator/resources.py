@@ -20,8 +20,7 @@ def write_resources(path: Path, evidence: Evidence) -> None:
     for look in evidence.machine:
         row = dict.fromkeys(names)
         rows.append(
-            row
-            | {"service": MACHINE, "at_ms": look["at_ms"], "cpu_cores": look.get("busy_cores")}
+            row | {"service": MACHINE, "at_ms": look["at_ms"], "cpu_cores": look.get("busy_cores")}
         )
     write_table(path, sorted(rows, key=lambda r: (r["service"], r["at_ms"])), RESOURCES_COLUMNS)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 
@@ -22,10 +23,13 @@ def start_spark(cores: int | None = None) -> SparkSession:
     cores = cores or os.cpu_count() or 1
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     temporary = tempfile.gettempdir()
     settings = {
         "spark.master": f"local[{cores}]",
         "spark.app.name": "tollgate-evaluator",
+        "spark.pyspark.python": sys.executable,
+        "spark.pyspark.driver.python": sys.executable,
         "spark.driver.memory": os.environ.get("EVALUATOR_MEMORY", "1g"),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",

@@ -31,7 +31,7 @@ def slot_rows(
     for row in verdicts:
         if row["slot"] is not None and 0 <= row["slot"] < number:
             expected[row["slot"]] += row["expected_copies"]
-            outputs[row["slot"]] += row["count"] if row["output_ms"] is not None else 0
+            outputs[row["slot"]] += row["count"] if row["came"] else 0
     was_sent = ~np.isnan(sent.late_ms)
     late = _late_by_slot(sent.slot[was_sent], sent.late_ms[was_sent], number)
     scheduled, sent_count, acknowledged = (

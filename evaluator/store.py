@@ -14,7 +14,7 @@ _COLLECTED = (
     "topic string, partition int, offset long, timestamp_ms long, timestamp_type int, "
     "key binary, value binary"
 )
-_INPUTS = f"{_COLLECTED}, kind string"
+INPUTS_SCHEMA = f"{_COLLECTED}, kind string"
 
 
 class NotCollected(TollgateError):
@@ -41,7 +41,7 @@ class Store:
 
     def inputs(self) -> DataFrame:
         """The input topics as they were appended."""
-        return self._read("inputs", _INPUTS)
+        return self._read("inputs", INPUTS_SCHEMA)
 
     def outputs(self) -> DataFrame:
         """The output topic as it was appended."""

@@ -37,9 +37,11 @@ def differs(expected: Column, got: Column, kind: FieldType) -> Column:
 
 
 def _detail(name: str, kind: FieldType) -> Column:
-    expected, got = F.col(f"expected_{name}"), F.col(name)
+    expected, got = F.col(f"expected_{name}"), F.col(f"got_{name}")
     told = [
-        F.coalesce((F.timestamp_micros(c) if kind == "timestamp" else c).cast("string"), F.lit("null"))
+        F.coalesce(
+            (F.timestamp_micros(c) if kind == "timestamp" else c).cast("string"), F.lit("null")
+        )
         for c in (expected, got)
     ]
     says = F.concat(F.lit(f"{name}: expected "), told[0], F.lit(", got "), told[1])
@@ -60,22 +62,23 @@ def judge(
 ) -> DataFrame:
     """A row for each output, each missing one, and each group of inputs that stayed incomplete."""
     stage = oracle.stage
-    expected = oracle.expected(records)
-    for name, _ in stage.fields:
-        expected = expected.withColumnRenamed(name, f"expected_{name}")
-    base = lineage(records, stage).join(expected, list(KEYS), "left")
+    base = lineage(records, stage).join(oracle.expected(records), list(KEYS), "left")
     came = _ordered(oracle.outputs(outputs)).withColumnRenamed("timestamp_ms", "output_ms")
     judged = base.join(came, list(KEYS), "full_outer").withColumn("slot", slot_of(axis))
-    return _with_verdict(judged, stage).withColumns(
-        {
-            "awaited_slot": awaited_slot_of(axis),
-            "due_ms": due_ms_of(axis, same_machine=same_machine),
-            **{
-                name: F.when(F.col(name) != "", F.col(name))
-                for name in ("location", "lane", "kind", "token")
-            },
-        }
-    ).select(*_COLUMNS)
+    return (
+        _with_verdict(judged, stage)
+        .withColumns(
+            {
+                "awaited_slot": awaited_slot_of(axis),
+                "due_ms": due_ms_of(axis, same_machine=same_machine),
+                **{
+                    name: F.when(F.col(name) != "", F.col(name))
+                    for name in ("location", "lane", "kind", "token")
+                },
+            }
+        )
+        .select(*_COLUMNS)
+    )
 
 
 def _with_verdict(judged: DataFrame, stage: Stage) -> DataFrame:

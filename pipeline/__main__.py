@@ -43,9 +43,9 @@ def _run(order: EngineOrder, tuning: Tuning, stopping: threading.Event) -> int:
     from pipeline import job
 
     jars = Path(os.environ["TOLLGATE_ARTIFACTS"]) / "spark-kafka"
+    log = Path(__file__).with_name("log4j2.properties")
     os.environ["PYSPARK_SUBMIT_ARGS"] = (
-        f"--driver-java-options -Dlog4j2.configurationFile={Path(__file__).parent}/log4j2.properties"
-        " pyspark-shell"
+        f"--driver-java-options -Dlog4j2.configurationFile={log} pyspark-shell"
     )
     builder = SparkSession.builder.master(master_of(order))
     for name, value in spark_conf(order, tuning, jars).items():

@@ -51,7 +51,9 @@ def _publish(outputs: DataFrame, order: EngineOrder, tuning: Tuning) -> Streamin
     )
     match order.mode:
         case "real-time":
-            writer = writer.trigger(realTime=f"{tuning.checkpoint_s:g} seconds")
+            # PySpark's type hints do not know this trigger yet.
+            every = f"{tuning.checkpoint_s:g} seconds"
+            writer = writer.trigger(realTime=every)  # type: ignore[call-overload]
         case "micro-batch":
             writer = writer.trigger(processingTime=f"{tuning.trigger_ms} milliseconds")
             if tuning.async_progress and order.stage in STATELESS:

@@ -87,6 +87,7 @@ def spark_conf(order: EngineOrder, tuning: Tuning, jars: Path) -> dict[str, str]
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": f"{order.state_dir}/local",
         "spark.sql.warehouse.dir": f"{order.state_dir}/warehouse",
         "spark.sql.session.timeZone": "UTC",

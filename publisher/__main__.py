@@ -23,6 +23,9 @@ def main() -> int:
     except TollgateError as error:
         print(f"publisher: {error}", file=sys.stderr, flush=True)
         return error.exit_code
+    except OSError as error:
+        print(f"publisher: {error}", file=sys.stderr, flush=True)
+        return ExitCode.FAILURE
     return ExitCode.VALID
 
 

@@ -70,9 +70,7 @@ class Page:
         rows["due_us"] = (due - start_ns) // 1000
         rows["late_us"] = _us_within_int32(np.array(self.sent_ns, dtype=np.int64) - due)
         acknowledged = np.array(self.acknowledged_ns, dtype=np.int64)
-        rows["ack_us"] = np.where(
-            acknowledged > 0, _us_within_int32(acknowledged - due), _NEVER_US
-        )
+        rows["ack_us"] = np.where(acknowledged > 0, _us_within_int32(acknowledged - due), _NEVER_US)
         return rows
 
 

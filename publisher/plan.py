@@ -63,6 +63,4 @@ def event_start(seed: int) -> datetime:
     drawn, week = divmod(drawn, _WEEKS)
     drawn, weekday = divmod(drawn, 5)
     minute = drawn % _START_MINUTES
-    return _FIRST_MONDAY + timedelta(
-        weeks=week, days=weekday, hours=_START_HOUR, minutes=minute
-    )
+    return _FIRST_MONDAY + timedelta(weeks=week, days=weekday, hours=_START_HOUR, minutes=minute)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import gc
 import importlib
+import pkgutil
 import time
 from multiprocessing.connection import Connection
 
-from contract.errors import ServiceFailed, TollgateError
+import publisher.workloads
+from contract.errors import ExitCode, ServiceFailed, TollgateError, unknown_name
 from publisher.audit import Ledger, write_parquet
 from publisher.gate import Gate
 from publisher.messages import Done, Failed, Ready
 from publisher.order import Order
+from publisher.raw import open_source as open_raw
 from publisher.sending import Sender, make_producer
 from publisher.source import Share, Source
 
@@ -19,11 +22,15 @@ from publisher.source import Share, Source
 START_S_MAX = 600.0
 
 
-
 def open_source(order: Order, share: Share) -> Source:
     """Prepare a sender's share of the source that the order names."""
-    name = "publisher.raw" if order.raw_path else f"publisher.workloads.{order.workload}"
-    source: Source = importlib.import_module(name).open_source(order, share)
+    if order.raw_path is not None:
+        return open_raw(order, share)
+    known = [module.name for module in pkgutil.iter_modules(publisher.workloads.__path__)]
+    if order.workload not in known:
+        raise unknown_name("workload", order.workload, known)
+    module = importlib.import_module(f"publisher.workloads.{order.workload}")
+    source: Source = module.open_source(order, share)
     return source
 
 
@@ -33,6 +40,8 @@ def run_sender(order: Order, share: Share, gate: Gate, pipe: Connection) -> None
         pipe.send(_run(order, share, gate, pipe))
     except TollgateError as error:
         pipe.send(Failed(error.exit_code, str(error)))
+    except OSError as error:
+        pipe.send(Failed(ExitCode.FAILURE, f"sender {share.index}: {error}"))
 
 
 def _run(order: Order, share: Share, gate: Gate, pipe: Connection) -> Done:
@@ -62,8 +71,9 @@ def send_slots(sender: Sender, source: Source, gate: Gate, slot_ns: int) -> int:
     slot = 0
     while True:
         # a slot begins no earlier than it is due: the gate closes after the furthest one begun
+        records = source.records(slot)
         sender.wait_for(slot * slot_ns)
         if not gate.begin(slot):
             return slot - 1
-        sender.send(slot, source.records(slot))
+        sender.send(slot, records)
         slot += 1

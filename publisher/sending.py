@@ -14,7 +14,7 @@ from publisher.order import NS_PER_S, Order
 from publisher.source import Record
 
 #: the loop wakes once a tick at most, and sends all that fell due: see README.md of this room
-TICK_NS = 1_000_000
+TICK_NS = 500_000
 #: longer waits than this are spent in poll(), whose resolution is a millisecond
 _LONG_WAIT_NS = 3_000_000
 _POLL_NS_MAX = 50_000_000
@@ -46,6 +46,8 @@ def make_producer(order: Order, index: int) -> Producer:
             # an unreachable broker would fill the log twenty times a second
             "log_level": 2,
             "socket.nagle.disable": True,
+            # a broker that comes back is not left waiting
+            "reconnect.backoff.max.ms": 1_000,
         }
     )
 
@@ -99,8 +101,9 @@ class Sender:
         open_row, note_sent = page.open_row, page.sent_ns.append
         acknowledge = page.acknowledge
         now_ns, unpolled = clock(), 0
-        for due_ns, topic, partition, key, value in records:
-            due_ns += start_ns
+        for record in records:
+            offset_ns, topic, partition, key, value = record
+            due_ns = start_ns + offset_ns
             if now_ns < due_ns and (now_ns := clock()) < due_ns:
                 self._wait_until(due_ns)
                 unpolled = 0
@@ -111,7 +114,7 @@ class Sender:
             try:
                 produce(topic, value, key, partition, partial(acknowledge, row))
             except BufferError:
-                self._produce_when_there_is_room(topic, value, key, partition, page, row)
+                self._produce_when_there_is_room(record, page, row)
             except KafkaException as error:
                 self._note_refusal(error, page, row)
             now_ns = clock()
@@ -135,16 +138,14 @@ class Sender:
                 self._sleep(max(left_ns, TICK_NS) / NS_PER_S)
                 self._producer.poll(0)
 
-    def _produce_when_there_is_room(
-        self, topic: str, value: bytes | None, key: bytes, partition: int, page: Page, row: int
-    ) -> None:
+    def _produce_when_there_is_room(self, record: Record, page: Page, row: int) -> None:
+        _, topic, partition, key, value = record
+        report = partial(page.acknowledge, row)
         # bounded: what stands in the queue is delivered or given up within DELIVERY_MS_MAX
         while True:
             self._producer.poll(0.01)
             try:
-                self._producer.produce(
-                    topic, value, key, partition, partial(page.acknowledge, row)
-                )
+                self._producer.produce(topic, value, key, partition, report)
             except BufferError:
                 continue
             except KafkaException as error:

@@ -31,6 +31,7 @@ PREPARE_S_MAX = 600.0
 _LOOK_S = 0.1
 _JOIN_S_MAX = 5.0
 _PR_SET_PDEATHSIG = 1
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(slots=True)
@@ -65,7 +66,10 @@ def supervise(order: Order, senders: int, wishes: Wishes) -> None:
                 args=(order, Share(index, senders), gate, theirs, os.getpid()),
                 name=f"publisher-{index}",
             )
+            # a new process has no handlers yet: what comes now waits for the parent
+            signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
             process.start()
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
             theirs.close()
             crew.add(process, ours)
         facts = crew.gather_ready()[0].facts

@@ -41,7 +41,7 @@ def prices(rows: Sequence[Price], width: int, key: str, title: str, x_says: str)
     """A dot and an interval for each stage, from nought."""
     ends = [e for r in rows for e in (r.value_ms, r.low_ms, r.high_ms, 0.0) if e is not None]
     low, high = min(ends), max(max(ends), min(ends) + 1.0)
-    names = max(text_width(r.name, 12) for r in rows) + 10
+    names = max(text_width(r.name, 13) for r in rows) + 12
     height = 20 + ROW_PX * len(rows) + 42
     reach = high - low
     plot = Plot(
@@ -95,9 +95,8 @@ def multiple(
 ) -> Html:
     """A small chart of one service; all share their axes."""
     width, height = 260, 132
-    plot = Plot(width, height, Axis(0, end_s, 42, width - 12), Axis(0, top, height - 30, 34))
+    plot = Plot(width, height, Axis(0, end_s, 42, width - 12), Axis(0, top, height - 24, 24))
     parts = [axes(plot, "", "", spaced_ticks(plot.x, 4), plot.y.ticks(3))]
     parts.append(label(2, 12, service[:34], "panel"))
-    parts.append(label(2, 26, says, "axis"))
     parts += [line(plot, t.at_s, t.values, f"{colour(t.rank)} fine", t.name) for t in traces]
     return svg(plot, key, f"{service}: {says}", f"{service} over time, in seconds.", parts)

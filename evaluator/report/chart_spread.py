@@ -21,7 +21,7 @@ from evaluator.report.plot import (
     spaced_ticks,
     svg,
 )
-from evaluator.report.scales import Axis, apart, log_range, text_width
+from evaluator.report.scales import LOG_MS_MIN, Axis, apart, log_range, text_width
 from evaluator.report.words import ms
 
 #: a quantile is drawn as long as so many samples lie beyond it
@@ -46,30 +46,27 @@ def cumulative(spreads: Sequence[Spread], width: int, key: str) -> Html:
     """Share of outputs against latency: a line a stage, dashed without stalls."""
     narrow = width < 600
     tops = _rows_of_labels(spreads, width)
-    height, left, top = (320 if narrow else 380), 40, 24 + 17 * tops
+    height, left, top = (320 if narrow else 400), 46, 26 + 17 * tops
     low, high = log_range([s.pooled_ms for s in spreads])
     plot = Plot(
         width,
         height,
-        Axis(low, high, left, width - 14, log=True),
+        Axis(low, high, left, width - 20, log=True),
         Axis(0, 100, height - 42, top),
     )
     quarters = [(0.0, "0"), (25.0, "25"), (50.0, "50"), (75.0, "75"), (100.0, "100 %")]
     x_ticks = spaced_ticks(plot.x, 6 if narrow else 12)
     parts = [axes(plot, "latency (last), ms, log scale", "outputs, %", x_ticks, quarters, True)]
-    points = _shares()
     for spread in spreads:
-        thin = [line(plot, _at(v, points), points * 100, f"{colour(spread.rank)} thin")
-                for v in spread.single_ms]  # fmt: skip
-        parts += thin
+        thin = f"{colour(spread.rank)} thin"
+        parts += [line(plot, *steps(v, coarse=0.08), thin) for v in spread.single_ms]
     for spread in spreads:
         look = f"{colour(spread.rank)}{'' if spread.trusted else ' untrusted'}"
         if len(spread.outside_stalls_ms) < len(spread.pooled_ms):
-            outside = _at(spread.outside_stalls_ms, points)
             name = f"{spread.name}, outside stalls"
-            parts.append(line(plot, outside, points * 100, f"{look} dashed", name))
-        whole = _at(spread.pooled_ms, points)
-        parts.append(line(plot, whole, points * 100, look, spread.name))
+            outside = steps(spread.outside_stalls_ms)
+            parts.append(line(plot, *outside, f"{look} dashed", name))
+        parts.append(line(plot, *steps(spread.pooled_ms), look, spread.name))
     parts += _labels_above(plot, spreads, tops)
     says = "; ".join(f"{s.name} median {ms(_median(s))}" for s in spreads)
     return svg(plot, key, "Cumulative distribution of latency by stage", says, parts)
@@ -78,7 +75,7 @@ def cumulative(spreads: Sequence[Spread], width: int, key: str) -> Html:
 def tail(spreads: Sequence[Spread], width: int, key: str) -> Html:
     """Latency against the quantile, stretched towards the largest."""
     narrow = width < 600
-    height, right = (300 if narrow else 340), 78 if narrow else 132
+    height, right = (300 if narrow else 360), 78 if narrow else 110
     longest = max((len(s.pooled_ms) for s in spreads), default=0)
     nines = _nines(1 - BEYOND / longest) if longest > 2 * BEYOND else 1.0
     low, high = log_range([s.pooled_ms for s in spreads])
@@ -88,7 +85,8 @@ def tail(spreads: Sequence[Spread], width: int, key: str) -> Html:
         Axis(0, max(1.0, nines), 50, width - right),
         Axis(low, high, height - 42, 28, log=True),
     )
-    x_ticks = [(_nines(q), words) for q, words in TAIL_TICKS if _nines(q) <= plot.x.high + 1e-9]
+    shown = TAIL_TICKS[1:] if narrow else TAIL_TICKS
+    x_ticks = [(_nines(q), words) for q, words in shown if _nines(q) <= plot.x.high + 1e-9]
     y_ticks = plot.y.ticks(8)
     parts = [axes(plot, "quantile, % of outputs", "latency (last), ms, log", x_ticks, y_ticks)]
     ends = []
@@ -104,9 +102,13 @@ def tail(spreads: Sequence[Spread], width: int, key: str) -> Html:
     middles = apart(ends, [16] * len(ends), plot.top, plot.bottom)
     for spread, end, middle in zip(spreads, ends, middles, strict=True):
         reach = plot.x.at(_nines(float(_up_to(spread.pooled_ms)[-1])))
-        parts.append(segment(reach + 3, end, plot.right + 10, middle, f"leader {colour(spread.rank)}"))
+        parts.append(
+            segment(reach + 3, end, plot.right + 10, middle, f"leader {colour(spread.rank)}")
+        )
         words = f"fill {colour(spread.rank)}"
-        parts.append(label(plot.right + 13, middle + 4, spread.name, words, struck=not spread.trusted))
+        parts.append(
+            label(plot.right + 13, middle + 4, spread.name, words, struck=not spread.trusted)
+        )
     return svg(plot, key, "Latency by quantile", "The tail of each stage's latency.", parts)
 
 
@@ -153,10 +155,19 @@ def _median(spread: Spread) -> float:
     return float(np.median(spread.pooled_ms))
 
 
-def _shares() -> Floats:
-    """Where the distribution is read: evenly, and closer at both ends."""
-    ends = np.array([0.0005, 0.001, 0.0025, 0.005])
-    return np.concatenate([[0.0], ends, np.linspace(0.01, 0.99, 99), 1 - ends[::-1], [1.0]])
+def steps(values: Floats, coarse: float = 0.03) -> tuple[Floats, Floats]:
+    """Latencies and the share of outputs, in %, that came by then: exact where it is read.
+
+    It is read at each latency that occurs, less those within `coarse` (a share) of one before.
+    """
+    ordered = np.maximum(np.sort(values[np.isfinite(values)]), LOG_MS_MIN)
+    at = np.unique(ordered)
+    bucket = np.floor(np.log(at) / coarse)
+    kept = np.append(np.diff(bucket) > 0, True)
+    at = at[kept]
+    shares = 100 * np.searchsorted(ordered, at, side="right") / len(ordered)
+    xs, ys = np.repeat(at, 2), np.repeat(shares, 2)
+    return xs, np.concatenate([[0.0], ys[:-1]])
 
 
 def _up_to(values: Floats) -> Floats:

@@ -101,6 +101,8 @@ def load_course(course: Course, width: int, bins: int, key: str) -> Html:
     parts.append(line(plot, xs, inputs, "ink dotted", "inputs appended"))
     parts.append(line(plot, xs, expected, "soft", "outputs expected"))
     parts.append(line(plot, xs, outputs, colour(course.rank), "outputs"))
+    parts += _key_of_lines(plot, xs, [("in", inputs)], "ink")
+    parts += _key_of_lines(plot, xs, [("out", outputs)], colour(course.rank), lower=True)
     return svg(plot, key, f"Throughput: {course.title}", "Inputs and outputs a second.", parts)
 
 
@@ -111,8 +113,7 @@ def backlog_course(course: Course, width: int, key: str) -> Html:
     parts = [_stalls(plot, course), _frame(plot, "outputs owed", course)]
     low = np.zeros(len(course.backlog))
     look = colour(course.rank)
-    parts.append(band(plot, course.backlog_at_s, low, course.backlog, f"area {look}"))
-    parts.append(line(plot, course.backlog_at_s, course.backlog, f"{look} hair", "owed"))
+    parts.append(band(plot, course.backlog_at_s, low, course.backlog, f"area outlined {look}"))
     return svg(plot, key, f"Backlog: {course.title}", "Outputs owed over time.", parts)
 
 
@@ -144,7 +145,7 @@ def _frame(plot: Plot, y_says: str, course: Course) -> Html:
     """Axes, and the phases under the time axis."""
     ticks = spaced_ticks(plot.x, 6 if plot.narrow else 12)
     y_ticks = plot.y.ticks(4 if not plot.y.log else 6)
-    parts = [axes(plot, "seconds since the first record was due", y_says, ticks, y_ticks)]
+    parts = [axes(plot, "s since the first record was due", y_says, ticks, y_ticks)]
     if course.window_s is not None:
         start, end = (plot.x.at(s) for s in course.window_s)
         phases = (
@@ -156,8 +157,7 @@ def _frame(plot: Plot, y_says: str, course: Course) -> Html:
         for left, right, words, class_ in phases:
             parts.append(box(left, foot, right - 1, foot + 13, class_, words))
             if text_width(words, 10) < right - left:
-                inner = "on-measured" if "measured" in words else "phase-name"
-                parts.append(label((left + right) / 2, foot + 10, words, inner, "middle"))
+                parts.append(label((left + right) / 2, foot + 10, words, "phase-name", "middle"))
         parts.append(segment(start, plot.top, start, plot.bottom, "edge"))
         parts.append(segment(end, plot.top, end, plot.bottom, "edge"))
     return join(parts)
@@ -176,7 +176,11 @@ def _stalls(plot: Plot, course: Course) -> Html:
 
 
 def _key_of_lines(
-    plot: Plot, xs: Floats, series: Sequence[tuple[str, Floats]], look: str
+    plot: Plot,
+    xs: Floats,
+    series: Sequence[tuple[str, Floats]],
+    look: str,
+    lower: bool = False,
 ) -> list[Html]:
     """Names at the lines' right ends, kept apart from top to bottom."""
     ends = []
@@ -187,7 +191,7 @@ def _key_of_lines(
     parts, edge = [], plot.top - 10
     for name, y in sorted(ends, key=lambda e: e[1]):
         edge = max(y, edge + 12)
-        parts.append(label(plot.right + 4, edge + 4, name, f"small fill {look}"))
+        parts.append(label(plot.right + 4, edge + (15 if lower else 3), name, f"small fill {look}"))
     return parts
 
 

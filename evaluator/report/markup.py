@@ -22,7 +22,7 @@ def text(value: str) -> Html:
     return Html(html.escape(clean, quote=True))
 
 
-def el(name: str, *children: str, **attributes: Attribute) -> Html:
+def el(name: str, /, *children: str, **attributes: Attribute) -> Html:
     """An element; `class_` is class, `aria_label` is aria-label."""
     inner = "".join(c if isinstance(c, Html) else text(c) for c in children)
     opened = name + "".join(_attribute(k, v) for k, v in attributes.items())

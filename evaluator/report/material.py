@@ -143,7 +143,8 @@ def read_campaign(path: Path) -> Campaign:
 def _stages(campaign: dict[str, Any], runs: tuple[RunView, ...]) -> list[StageView]:
     asked = [str(s) for s in campaign.get("stages") or []]
     names = list(dict.fromkeys([*asked, *(r.stage for r in runs)]))
-    order = _order(next((str(r.run["workload"]) for r in runs if "workload" in r.run), None))
+    before = _predecessors(next((str(r.run["workload"]) for r in runs if "workload" in r.run), ""))
+    order = list(before)
     rank = {n: order.index(n) if n in order else len(order) + i for i, n in enumerate(names)}
     figures = rows_of(campaign.get("figures"))
     prices = [p for p in rows_of(campaign.get("prices")) if p.get("attribution") == "last"]
@@ -153,21 +154,35 @@ def _stages(campaign: dict[str, Any], runs: tuple[RunView, ...]) -> list[StageVi
             rank[name],
             tuple(r for r in runs if r.stage == name),
             {str(f.get("attribution")): f for f in figures if f.get("stage") == name},
-            next((p for p in prices if p.get("stage") == name), None),
+            next((p for p in prices if p.get("stage") == name), None)
+            or _untrusted_price(name, before.get(name), figures),
         )
         for name in sorted(names, key=lambda n: rank[n])
     ]
 
 
-def _order(workload: str | None) -> list[str]:
-    if workload is None or workload not in workload_names():
-        return []
-    return [s.name for s in load_workload(workload).stages]
+def _predecessors(workload: str) -> dict[str, str | None]:
+    """Each stage of the workload, in order, with the one before it."""
+    if workload not in workload_names():
+        return {}
+    return {s.name: s.predecessor for s in load_workload(workload).stages}
+
+
+def _untrusted_price(
+    stage: str, before: str | None, figures: list[dict[str, Any]]
+) -> dict[str, Any] | None:
+    """What a price would be that campaign.json does not give, a run of it being invalid."""
+    medians = {f.get("stage"): number(f.get("p50_ms")) for f in figures
+               if f.get("attribution") == "last"}  # fmt: skip
+    own, other = medians.get(stage), medians.get(before)
+    if own is None or other is None:
+        return None
+    return {"stage": stage, "predecessor": before, "price_ms": own - other}
 
 
 def _read_run(folder: RunFolder, said: dict[str, Any]) -> RunView:
     run = mapping(read_json(folder.run_json)) if folder.run_json.is_file() else {}
-    number_of, _, stage = folder.path.name.partition("-")
+    _, _, stage = folder.path.name.partition("-")
     sent = folder.evidence / "publisher.json"
     parts = [_table(p, ["late_us"]) for p in sorted(folder.evidence.glob("publisher-*.parquet"))]
     late = [floats(t, "late_us") / 1000 for t in parts if t is not None]
@@ -185,7 +200,13 @@ def _read_run(folder: RunFolder, said: dict[str, Any]) -> RunView:
 
 
 def _table(path: Path, columns: list[str] | None = None) -> pa.Table | None:
-    return pq.read_table(path, columns=columns) if path.is_file() else None
+    """A table; None where it is missing or was cut off as its writer died."""
+    if not path.is_file():
+        return None
+    try:
+        return pq.read_table(path, columns=columns)
+    except pa.ArrowInvalid:
+        return None
 
 
 def _samples(folder: RunFolder) -> Samples | None:

@@ -12,8 +12,9 @@ from evaluator.report.markup import Html, el, join, px
 from evaluator.report.scales import Axis, text_width
 
 #: how wide charts are drawn: for a desk, and for a phone or a grid
-WIDE = 940
+WIDE = 1056
 NARROW = 360
+HALF = 430
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ def svg(plot: Plot, key: str, title: str, description: str, parts: Sequence[Html
         viewBox=f"0 0 {px(plot.width)} {px(plot.height)}",
         role="img",
         aria_labelledby=f"{key}-t {key}-d",
+        data_axes=_axes_numbers(plot),
         style=f"max-width:{px(plot.width * (1.35 if plot.narrow else 1.0))}px",
     )
 
@@ -166,16 +168,19 @@ def spaced_ticks(axis: Axis, most: int) -> list[tuple[float, str]]:
     return kept
 
 
-def readout(plot: Plot, x_unit: str, y_unit: str) -> dict[str, str]:
+def _axes_numbers(plot: Plot) -> str:
     """What a script needs to read values off the chart."""
-    x, y = plot.x, plot.y
-    ends = [x.low, x.high, x.start, x.end, float(x.log), y.low, y.high, y.start, y.end]
-    values = " ".join(f"{v:g}" for v in [*ends, float(y.log)])
-    return {"data-axes": values, "data-units": f"{x_unit}|{y_unit}"}
+    numbers = [n for a in (plot.x, plot.y) for n in (a.low, a.high, a.start, a.end, float(a.log))]
+    return " ".join(f"{n:g}" for n in numbers)
 
 
 def _points(xs: Floats, ys: Floats) -> str:
-    return " ".join(f"{px(float(x))},{px(float(y))}" for x, y in zip(xs, ys, strict=True))
+    """Coordinates, less those that lie between two of the same height: they change nothing."""
+    ys = np.round(ys, 1)
+    kept = np.ones(len(ys), dtype=np.bool_)
+    kept[1:-1] = (ys[1:-1] != ys[:-2]) | (ys[1:-1] != ys[2:])
+    pairs = zip(xs[kept].tolist(), ys[kept].tolist(), strict=True)
+    return " ".join(f"{px(x)},{px(y)}" for x, y in pairs)
 
 
 def _unbroken(known: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[slice]:

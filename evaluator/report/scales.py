@@ -98,21 +98,38 @@ def even_top(values: Sequence[Floats], least: float = 1e-9) -> float:
     return max(least, *tops) * 1.05 if tops else 1.0
 
 
-def apart(
-    wanted: Sequence[float], sizes: Sequence[float], low: float, high: float
-) -> list[float]:
-    """Centres near the wanted ones, in their order, so that no two of these sizes overlap."""
+def apart(wanted: Sequence[float], sizes: Sequence[float], low: float, high: float) -> list[float]:
+    """Centres as near the wanted ones as can be, in their order, with no two overlapping."""
     order = sorted(range(len(wanted)), key=lambda i: wanted[i])
-    centres = [0.0] * len(wanted)
-    edge = low
+    #: groups that touch: (members, left edge)
+    groups: list[tuple[list[int], float]] = []
     for i in order:
-        centres[i] = max(wanted[i], edge + sizes[i] / 2)
-        edge = centres[i] + sizes[i] / 2
-    edge = high
-    for i in reversed(order):
-        centres[i] = min(centres[i], edge - sizes[i] / 2)
-        edge = centres[i] - sizes[i] / 2
+        members, left = [i], wanted[i] - sizes[i] / 2
+        left = _within(left, sizes[i], low, high)
+        while groups and groups[-1][1] + sum(sizes[k] for k in groups[-1][0]) > left:
+            members = groups.pop()[0] + members
+            left = _group_left(members, wanted, sizes)
+            left = _within(left, sum(sizes[k] for k in members), low, high)
+        groups.append((members, left))
+    centres = [0.0] * len(wanted)
+    for members, edge in groups:
+        for i in members:
+            centres[i] = edge + sizes[i] / 2
+            edge += sizes[i]
     return centres
+
+
+def _group_left(members: Sequence[int], wanted: Sequence[float], sizes: Sequence[float]) -> float:
+    """Where a group begins so that its members are, on average, where they want to be."""
+    lefts, offset = [], 0.0
+    for i in members:
+        lefts.append(wanted[i] - sizes[i] / 2 - offset)
+        offset += sizes[i]
+    return sum(lefts) / len(lefts)
+
+
+def _within(left: float, size: float, low: float, high: float) -> float:
+    return max(low, min(left, high - size))
 
 
 def text_width(words: str, size: float = 12) -> float:

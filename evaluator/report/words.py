@@ -12,7 +12,7 @@ from evaluator.report.markup import Html, el, text
 THIN = "\u202f"
 #: a space that does not break, between a number and its unit
 NBSP = "\u00a0"
-NONE = "–"
+NONE = "\u2013"
 
 
 def number(value: Any) -> float | None:

@@ -140,8 +140,11 @@ def read_outputs(batch: pd.DataFrame, stage: Stage) -> pd.DataFrame:
         read["flaw"] = None
         return read
     rows = [_read_output(key, value, stage) for key, value in pairs]
-    names = (*IDENTITY, "flaw", *(name for name, _ in stage.fields))
-    return pd.DataFrame(_columns(rows, names))
+    read = pd.DataFrame(_columns([row[:6] for row in rows], (*IDENTITY, "flaw")))
+    fields = _columns([row[6:] for row in rows], tuple(name for name, _ in stage.fields))
+    for name, column in fields.items():
+        read[f"got_{name}"] = column
+    return read
 
 
 def expect(records: pd.DataFrame, stage: Stage) -> pd.DataFrame:
@@ -149,18 +152,27 @@ def expect(records: pd.DataFrame, stage: Stage) -> pd.DataFrame:
 
     Where a kind, key and slot occur twice (they must not) the first by offset counts.
     """
-    if stage.name == "ingest":
-        return records.groupby(list(IDENTITY), as_index=False).size().rename({"size": "copies"}, axis=1)
+    if not stage.fields:
+        copies = records.groupby(list(IDENTITY), as_index=False).size()
+        return copies.rename(columns={"size": "copies"})
+    expected = _expect(records, stage).assign(copies=1)
+    for name, _ in stage.fields:
+        expected[f"expected_{name}"] = expected[name]
+    return expected
+
+
+def _expect(records: pd.DataFrame, stage: Stage) -> pd.DataFrame:
+    """The same for a stage that computes."""
     records = records[records["well_formed"]].sort_values("offset", kind="stable")
     records = records.drop_duplicates(["location", "lane", "kind", "second"])
     if stage.name == "parse":
-        return records.assign(timestamp=records["event_us"], copies=1)
+        return records.assign(timestamp=records["event_us"])
     expected = _joined(records)
     if stage.name in ("tumbling", "sliding"):
         expected = _tumbled(expected).assign(lane="")
     if stage.name == "sliding":
         expected = _slid(expected)
-    return expected.assign(timestamp=expected["second"] * 1_000_000, kind="", token="", copies=1)
+    return expected.assign(timestamp=expected["second"] * 1_000_000, kind="", token="")
 
 
 def _joined(records: pd.DataFrame) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -53,10 +54,12 @@ class Readings:
 
 
 def read_lanes(lanes: Lanes, minute_of_day: int, drawn: Doubles) -> Readings:
-    """The readings of a minute, by the lanes' uniform draws (lanes × DRAWS)."""
+    """The readings of a minute, by the lanes' uniform draws (DRAWS of each)."""
     hour = (minute_of_day % MINUTES_PER_DAY) / 60
     share = (
-        _at(_EVERYDAY, hour) + _at(_MORNING, hour) * lanes.morning + _at(_EVENING, hour) * lanes.evening
+        _at(_EVERYDAY, hour)
+        + _at(_MORNING, hour) * lanes.morning
+        + _at(_EVENING, hour) * lanes.evening
     )
     flow_noise = drawn[:, 0] + drawn[:, 1] - 1.0
     speed_noise = drawn[:, 2] + drawn[:, 3] - 1.0
@@ -80,7 +83,7 @@ def _whole(values: Doubles) -> Ints:
 
 def _at(points: Sequence[tuple[float, float]], hour: float) -> float:
     """The value at an hour, on straight lines between the points."""
-    for (hour0, value0), (hour1, value1) in zip(points, points[1:], strict=False):
+    for (hour0, value0), (hour1, value1) in pairwise(points):
         if hour0 <= hour <= hour1:
             return value0 + (value1 - value0) * (hour - hour0) / (hour1 - hour0)
     raise ValueError(f"no such hour: {hour}")

@@ -93,11 +93,12 @@ class NetworkSource:
                 strict=True,
             )
         ]
-        self._topics, self._partitions, self._keys, self._heads, tails = (
-            [part[i] for part in fixed] for i in range(5)
-        )
         due_ms = plan.event_ms(len(location_of))[ours].tolist()
-        self._tails = [b".%03d%b" % (ms, tail) for ms, tail in zip(due_ms, tails, strict=True)]
+        self._topics = [part.topic for part in fixed]
+        self._partitions = [part.partition for part in fixed]
+        self._keys = [part.key for part in fixed]
+        self._heads = [part.head for part in fixed]
+        self._tails = [b".%03d%b" % (ms, f.tail) for ms, f in zip(due_ms, fixed, strict=True)]
         self._middles = _middles()
 
     @property
@@ -155,25 +156,34 @@ def _columns(locations: list[Location], counts: plan.Ints) -> Lanes:
     )
 
 
-def _fixed_parts(
-    order: Order, location: Location, lane: int, is_flow: bool
-) -> tuple[str, int, bytes, bytes, bytes]:
-    """Topic, partition, key, and what stands before the reading and after the timestamp."""
+@dataclass(frozen=True, slots=True)
+class _Fixed:
+    """What stays the same of a lane's flow or speed."""
+
+    topic: str
+    partition: int
+    key: bytes
+    #: what stands in the value before the reading, and after the timestamp's milliseconds
+    head: bytes
+    tail: bytes
+
+
+def _fixed_parts(order: Order, location: Location, lane: int, is_flow: bool) -> _Fixed:
     kind = KINDS[0] if is_flow else KINDS[1]
     name = f"lane{lane + 1}"
     fields = {"internalId": name, "lat": location.place.lat, "long": location.place.long}
     head = json.dumps(fields, separators=(",", ":")).removesuffix("}")
-    return (
-        order.topics[kind],
-        plan.partition_of(location.id, order.partitions),
-        f"{location.id}/{name}".encode(),
-        f'{head},"{kind}":'.encode(),
-        f'Z","num_lanes":{location.lanes}}}'.encode(),
+    return _Fixed(
+        topic=order.topics[kind],
+        partition=plan.partition_of(location.id, order.partitions),
+        key=f"{location.id}/{name}".encode(),
+        head=f'{head},"{kind}":'.encode(),
+        tail=f'Z","num_lanes":{location.lanes}}}'.encode(),
     )
 
 
 def _middles() -> list[bytes]:
-    """What stands between a value's head and its timestamp, by code: reading × accuracy."""
+    """What stands between a value's head and its timestamp, by reading and accuracy."""
     accuracies = range(demand.ACCURACY_MIN, demand.ACCURACY_MAX + 1)
     stamp = ',"timestamp":"'
     flows = [

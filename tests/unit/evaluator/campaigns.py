@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -60,11 +61,11 @@ class Plan:
     def slots(self) -> int:
         return self.warmup_slots + self.measured_slots + self.cooldown_slots
 
-    def says(self, number: int) -> list[dict[str, Any]]:
+    def says(self, number: int, samples: int) -> list[dict[str, Any]]:
         """The doubts of the run of that number."""
-        found = [("few-runs", "One run of each stage: a price needs three.")]
-        if self.repeat >= 3:
-            found = []
+        found = []
+        if samples < 10_000:
+            found.append(("few-samples", f"Of {samples} samples fewer than 10 lie beyond p99_9."))
         if number in self.invalid:
             found.append(("outputs-wrong", "2 of the outputs that had to come are missing."))
         if number in self.dead:
@@ -72,7 +73,7 @@ class Plan:
         return [{"id": i, "severity": SEVERITIES[i], "says": s} for i, s in found]
 
 
-def make_campaign(folder: Path, plan: Plan = Plan()) -> Path:  # noqa: B008
+def make_campaign(folder: Path, plan: Plan = Plan()) -> Path:
     """Write the campaign that `plan` describes into `folder`."""
     campaign = CampaignFolder(folder)
     runs: list[dict[str, Any]] = []
@@ -125,7 +126,11 @@ def make_run(folder: RunFolder, plan: Plan, number: int, stage: str) -> dict[str
         all_rows["slot"] <= window["last_slot"]
     )
     lost = 2 if number in plan.invalid else 0
-    rows = {k: v[measured][lost:] for k, v in all_rows.items()}
+    kept = ~measured
+    kept[np.flatnonzero(measured)[lost:]] = True
+    all_rows = {k: v[kept] for k, v in all_rows.items()}
+    measured = measured[kept]
+    rows = {k: v[measured] for k, v in all_rows.items()}
     evidence = _publisher(folder, rng, plan)
     slots = _slots(plan, all_rows, rows, evidence, lost)
     resources = _resources(rng, plan)
@@ -139,11 +144,11 @@ def make_run(folder: RunFolder, plan: Plan, number: int, stage: str) -> dict[str
     run = {
         **_identity(plan, number, stage),
         "valid": not dead and number not in plan.invalid,
-        "doubts": plan.says(number),
-        "phases_s": {p: 1.5 for p in ("set_up", "start", "warm_up", "measure", "drain")}
+        "doubts": plan.says(number, 10_000 if dead else len(rows["slot"])),
+        "phases_s": dict.fromkeys(("set_up", "start", "warm_up", "measure", "drain"), 1.5)
         | {"collect": 0.7, "evaluate": 6.0},
         **(_no_figures() if dead else _figures(rows, slots, stalls, window, lost)),
-        "publisher": _publisher_figures(evidence),
+        "publisher": _publisher_figures(plan, evidence, not dead),
         "resources": {} if dead else _resource_figures(resources, window),
         "window": None if dead else window,
         "stall_list": None if dead else stalls,
@@ -218,7 +223,7 @@ def _samples(rng: np.random.Generator, plan: Plan, stage: str) -> dict[str, Any]
         held = (output > start) & (output <= end)
         drained = start + gap + (output[held] - start) * (end - start - gap) / (end - start)
         output[held] = np.maximum(output[held], np.ceil(drained)).astype(np.int64)
-        in_stall |= held
+        in_stall |= (output > start) & (output < end)
     places = [f"au/1/5/u/n/7/0/u/RWS01_{i // 2:04d}" for i in range(per_slot)]
     lanes = [f"lane{i % 2 + 1}" for i in range(per_slot)]
     kinds: list[str | None] = [None] * per_slot
@@ -239,7 +244,7 @@ def _samples(rng: np.random.Generator, plan: Plan, stage: str) -> dict[str, Any]
 
 def _publisher(folder: RunFolder, rng: np.random.Generator, plan: Plan) -> dict[str, Any]:
     count = plan.rate * plan.slots
-    late_us = rng.gamma(2.0, 400.0, count).astype(np.int32)
+    late_us = rng.gamma(2.0, 45.0, count).astype(np.int32)
     rows = {
         "slot": np.repeat(np.arange(plan.slots), plan.rate),
         "due_us": (np.arange(count) * (1_000_000 / plan.rate)).astype(np.int64),
@@ -290,26 +295,27 @@ def _slots(
 ) -> dict[str, Any]:
     slots = np.arange(plan.slots)
     late_ms = sent["late_us"].reshape(plan.slots, -1) / 1000
-    last = (all_rows["output_ms"] - all_rows["input_last_ms"]).reshape(plan.slots, -1)
-    expected = np.bincount(all_rows["slot"], minlength=plan.slots)
-    outputs = expected.copy()
-    outputs[plan.warmup_slots] -= lost
+    latencies = all_rows["output_ms"] - all_rows["input_last_ms"]
+    last = [latencies[all_rows["slot"] == s] for s in slots]
+    outputs = np.bincount(all_rows["slot"], minlength=plan.slots)
+    expected = outputs.copy()
+    expected[plan.warmup_slots] += lost
     full = np.full(plan.slots, plan.rate)
     return {
         "slot": slots,
         "due_ms": FIRST_DUE_MS + slots * SLOT_MS,
         "measured": (slots >= plan.warmup_slots)
         & (slots < plan.warmup_slots + plan.measured_slots),
-        **{name: full for name in ("scheduled", "sent", "acknowledged", "appended")},
+        **dict.fromkeys(("scheduled", "sent", "acknowledged", "appended"), full),
         "expected": expected,
         "outputs": outputs,
         "late_p50_ms": np.quantile(late_ms, 0.5, axis=1),
         "late_p99_ms": np.quantile(late_ms, 0.99, axis=1),
         "late_max_ms": late_ms.max(axis=1),
-        "last_p5_ms": np.quantile(last, 0.05, axis=1),
-        "last_p50_ms": np.quantile(last, 0.5, axis=1),
-        "last_p95_ms": np.quantile(last, 0.95, axis=1),
-        "last_max_ms": last.max(axis=1).astype(float),
+        "last_p5_ms": np.array([np.quantile(v, 0.05) for v in last]),
+        "last_p50_ms": np.array([np.quantile(v, 0.5) for v in last]),
+        "last_p95_ms": np.array([np.quantile(v, 0.95) for v in last]),
+        "last_max_ms": np.array([v.max() for v in last], dtype=float),
     }
 
 
@@ -372,7 +378,7 @@ def _figures(
         "stalls": {
             "count": len(stalls),
             "total_ms": sum(s["end_ms"] - s["start_ms"] for s in stalls),
-            "longest_ms": max(s["end_ms"] - s["start_ms"] for s in stalls),
+            "longest_ms": max((s["end_ms"] - s["start_ms"] for s in stalls), default=0),
         },
         "throughput": {
             "input_per_s": float(slots["appended"][inside].sum() / seconds),
@@ -384,7 +390,7 @@ def _figures(
 def _no_figures() -> dict[str, Any]:
     return {
         "outputs": None,
-        "latency_ms": {k: None for k in ("mean", "last", "due", "last_outside_stalls")},
+        "latency_ms": dict.fromkeys(("mean", "last", "due", "last_outside_stalls")),
         "stalls": None,
         "throughput": None,
     }
@@ -395,9 +401,11 @@ def _failure() -> dict[str, Any]:
     return {"service": "engine", "says": "The engine ended with exit code 137.", "log_tail": tail}
 
 
-def _publisher_figures(rows: dict[str, Any]) -> dict[str, Any]:
-    late_ms = rows["late_us"] / 1000
-    count = len(late_ms)
+def _publisher_figures(plan: Plan, rows: dict[str, Any], measured: bool) -> dict[str, Any]:
+    count = len(rows["late_us"])
+    last = plan.warmup_slots + plan.measured_slots
+    inside = (rows["slot"] >= plan.warmup_slots) & (rows["slot"] < last)
+    late_ms = rows["late_us"][inside if measured else slice(None)] / 1000
     return {
         "scheduled": count,
         "sent": count,
@@ -411,7 +419,7 @@ def _publisher_figures(rows: dict[str, Any]) -> dict[str, Any]:
 
 
 def _resource_figures(rows: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
-    inside = (rows["at_ms"] >= window["start_ms"]) & (rows["at_ms"] <= window["end_ms"])
+    inside = (rows["at_ms"] >= window["start_ms"]) & (rows["at_ms"] < window["end_ms"])
     found = {}
     for service in dict.fromkeys(rows["service"]):
         mine = inside & (rows["service"] == service)
@@ -491,52 +499,59 @@ def _conditions(folder: Path, plan: Plan, listed: list[dict[str, Any]]) -> dict[
 
 
 def _judged(plan: Plan, runs: list[dict[str, Any]]) -> dict[str, Any]:
-    figures = []
-    p50: dict[tuple[str, str], float | None] = {}
+    figures: list[dict[str, Any]] = []
+    p50: dict[tuple[str, str], float] = {}
+    valid_of = {s: [r for r in runs if r["stage"] == s and r["valid"]] for s in plan.stages}
     for stage in plan.stages:
         of_stage = [r for r in runs if r["stage"] == stage]
-        valid = [r for r in of_stage if r["valid"]]
-        used = valid or [r for r in of_stage if r["latency_ms"]["last"]]
-        for attribution in ("last", "mean", "due"):
-            medians = [r["latency_ms"][attribution]["p50"] for r in used]
-            middle = float(np.median(medians)) if medians else None
+        used = valid_of[stage] or [r for r in of_stage if r["latency_ms"]["last"]]
+        for attribution in ("last", "mean", "due") if used else ():
+            middle = float(np.median([r["latency_ms"][attribution]["p50"] for r in used]))
             p50[stage, attribution] = middle
             figures.append(
                 {
                     "stage": stage,
                     "runs": len(of_stage),
-                    "valid_runs": len(valid),
+                    "valid_runs": len(valid_of[stage]),
                     "attribution": attribution,
                     "p50_ms": middle,
-                    "low_ms": None if middle is None else middle - 1.3,
-                    "high_ms": None if middle is None else middle + 1.6,
+                    "low_ms": middle - 1.3,
+                    "high_ms": middle + 1.6,
                     "method": "runs" if len(used) > 1 else "slots",
                 }
             )
     prices = []
-    for before, stage in zip(STAGES, STAGES[1:], strict=False):
-        if before in plan.stages and stage in plan.stages:
-            high, low = p50[stage, "last"], p50[before, "last"]
-            price = None if high is None or low is None else high - low
+    for before, stage in pairwise(STAGES):
+        fewest = min(len(valid_of.get(s, [])) for s in (before, stage))
+        for attribution in ("last", "mean", "due") if fewest else ():
+            price = p50[stage, attribution] - p50[before, attribution]
             prices.append(
                 {
                     "stage": stage,
                     "predecessor": before,
-                    "attribution": "last",
+                    "attribution": attribution,
                     "price_ms": price,
-                    "low_ms": None if price is None else price - 2.2,
-                    "high_ms": None if price is None else price + 1.7,
-                    "method": "runs" if plan.repeat > 1 else "slots",
-                    "verdict": "too-few-runs" if plan.repeat < 3 else "costs",
+                    "low_ms": price - 2.2,
+                    "high_ms": price + 1.7,
+                    "method": "runs" if fewest > 1 else "slots",
+                    "verdict": _verdict(fewest, price),
                 }
             )
-    few = {"id": "few-runs", "severity": "warning", "says": "Prices come from one run a stage."}
+    listed = plan.repeat * len(plan.stages)
+    few = [s for s in plan.stages if len(valid_of[s]) < 3]
+    says = f"Fewer than 3 valid runs of {', '.join(few)}."
     return {
-        "valid": bool(runs) and plan.complete and all(r["valid"] for r in runs),
+        "valid": plan.complete and len(runs) == listed and all(r["valid"] for r in runs),
         "figures": figures,
         "prices": prices,
-        "doubts": [few] if plan.repeat < 3 else [],
+        "doubts": [{"id": "few-runs", "severity": "warning", "says": says}] if few else [],
     }
+
+
+def _verdict(fewest: int, price: float) -> str:
+    if fewest < 3:
+        return "too-few-runs"
+    return "costs" if price > 2.2 else "cannot-be-told"
 
 
 def _write(path: Path, columns: tuple[tuple[str, str], ...], rows: dict[str, Any]) -> None:

@@ -1,0 +1,208 @@
+"""One campaign: brokers, its runs one after another, their evaluation, the report."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from conductor.artifacts import ensure_artifacts
+from conductor.asked import Asked
+from conductor.doctor import lacks
+from conductor.embedded import EmbeddedRuntime
+from conductor.evaluating import Evaluator
+from conductor.home import Home, make_scratch
+from conductor.java import find_java
+from conductor.machine import machine_facts, pins
+from conductor.progress import Progress
+from conductor.run import Run, RunPlan
+from contract.errors import EnvironmentLacking
+from contract.results import SCHEMA, CampaignFolder, RunFolder, read_json, write_json
+
+EVALUATE_S_MAX = 1800.0
+
+
+@contextmanager
+def only_one(home: Home, progress: Progress) -> Iterator[None]:
+    """Two campaigns would measure each other: the second waits, saying so."""
+    home.results.mkdir(parents=True, exist_ok=True)
+    with (home.results / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress.say("another campaign runs in this checkout; waiting for its end")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+class Campaign:
+    """The runs that answer one question."""
+
+    def __init__(self, asked: Asked, home: Home, progress: Progress, command: list[str]) -> None:
+        self.asked, self.home, self.progress = asked, home, progress
+        self.java = find_java(home.artifacts)
+        started = datetime.now(UTC)
+        name = "all" if len(asked.stages) > 2 else asked.stages[-1]
+        token = secrets.token_hex(2)
+        self.campaign_id = f"{started:%Y%m%d-%H%M%S}-{name}-{token}"
+        self.folder = CampaignFolder(home.results / self.campaign_id)
+        self.conditions: dict[str, Any] = {
+            "schema": SCHEMA,
+            "campaign_id": self.campaign_id,
+            "question": asked.question,
+            "command": command,
+            "started_at": f"{started:%Y-%m-%dT%H:%M:%SZ}",
+            "ended_at": None,
+            "settings": self._settings(),
+            "stages": list(asked.stages),
+            "repeat": asked.repeat,
+            "runs": [],
+            "machine": machine_facts(self.java),
+            "pins": pins(home),
+            "store": asked.store,
+            "complete": False,
+            "says": None,
+        }
+
+    def _settings(self) -> dict[str, Any]:
+        settings = self.asked.settings
+        names = ("workload", "engine", "mode", "dialect", "runtime")
+        own = {**self.asked.spec.settings, **settings.engine_settings}
+        shown = {**settings.to_json(), "engine_settings": own}
+        return {**shown, **{name: getattr(settings, name) for name in names}}
+
+    def execute(self) -> dict[str, Any]:
+        """Run all; campaign.json is written last, and only when nothing interrupted."""
+        ensure_artifacts(self.home.artifacts_lock, self.home.artifacts, self.java, self._say)
+        problem = next(iter(lacks(self.asked, self.home)), None)
+        if problem:
+            raise EnvironmentLacking(problem)
+        scratch = make_scratch()
+        runtime = EmbeddedRuntime(self.home, self.java, scratch)
+        evaluator: Evaluator | None = None
+        try:
+            log = self.folder.path / "logs" / "evaluator.log"
+            runtime.start_brokers(self.asked.settings.brokers, 1)
+            evaluator = Evaluator(sys.executable, runtime.env, log, scratch)
+            self._runs(runtime, evaluator)
+            return self._conclude(evaluator)
+        except KeyboardInterrupt:
+            self._abandon("interrupted by the user")
+            raise
+        finally:
+            runtime.end()
+            if evaluator is not None:
+                evaluator.stop()
+            shutil.rmtree(scratch, ignore_errors=True)
+            self.progress.clear()
+
+    def _say(self, sentence: str) -> None:
+        self.progress.say(f"tollgate: {sentence}")
+
+    def _runs(self, runtime: EmbeddedRuntime, evaluator: Evaluator) -> None:
+        self.progress.run("")
+        self.progress.phase(f"start: {self.asked.settings.brokers} brokers, evaluator")
+        cluster = runtime.wait_for_brokers(self.progress.tick)
+        try:
+            total = self.asked.repeat * len(self.asked.stages)
+            number = 0
+            for repetition in range(1, self.asked.repeat + 1):
+                for stage in self.asked.stages:
+                    number += 1
+                    plan = self._plan(number, stage, repetition)
+                    self.progress.run(f"run {number}/{total} {stage}: ")
+                    died = self._one(Run(plan, runtime, cluster, self.progress), evaluator)
+                    if died:
+                        self.conditions["says"] = died
+                        return
+        finally:
+            cluster.close()
+        self.conditions["complete"] = True
+
+    def _plan(self, number: int, stage: str, repetition: int) -> RunPlan:
+        folder = self.folder.run(number, stage)
+        self.conditions["runs"].append(
+            {
+                "path": str(folder.path.relative_to(self.folder.path)),
+                "stage": stage,
+                "repetition": repetition,
+                "ended": "interrupted",
+            }
+        )
+        self._write()
+        return RunPlan(
+            run_id=f"{self.campaign_id}-{number}-{stage}",
+            folder=folder,
+            settings=self.asked.for_stage(stage),
+            spec=self.asked.spec,
+            execution=self.asked.execution,
+            engine_folder=self.asked.engine_folder,
+        )
+
+    def _one(self, run: Run, evaluator: Evaluator) -> str | None:
+        """Execute and evaluate a run; a sentence if a service died in it."""
+        entry = self.conditions["runs"][-1]
+        run.execute()
+        keep_broker_logs(run.runtime, run.plan.folder)
+        evaluate(run.plan.folder, self.asked.store, self.campaign_id, evaluator, self.progress)
+        if run.seen.deaths:
+            entry["ended"] = "failed"
+            death = run.seen.deaths[0]
+            tail = "\n  ".join(death["log_tail"])
+            return (
+                f"{death['service']} died in run {entry['path']} with exit code "
+                f"{death['exit_code']}; its log ends:\n  {tail}"
+            )
+        entry["ended"] = "valid" if read_json(run.plan.folder.run_json)["valid"] else "invalid"
+        return None
+
+    def _conclude(self, evaluator: Evaluator) -> dict[str, Any]:
+        self.progress.run("")
+        self.progress.phase("report")
+        self.conditions["ended_at"] = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        self._write()
+        order = {"do": "campaign", "campaign_dir": str(self.folder.path)}
+        evaluator.ask(order, EVALUATE_S_MAX, self.progress.tick)
+        point_latest_at(self.home.results, self.campaign_id)
+        result: dict[str, Any] = read_json(self.folder.campaign_json)
+        return result
+
+    def _abandon(self, why: str) -> None:
+        self.conditions["says"] = why
+        if self.folder.path.exists():
+            self._write()
+
+    def _write(self) -> None:
+        write_json(self.folder.conditions, self.conditions)
+
+
+def evaluate(
+    folder: RunFolder, store: str, campaign_id: str, evaluator: Evaluator, progress: Progress
+) -> None:
+    """Have one run collected and judged."""
+    progress.phase("evaluate")
+    order = {"do": "run", "run_dir": str(folder.path), "store": store, "campaign_id": campaign_id}
+    evaluator.ask(order, EVALUATE_S_MAX, progress.tick)
+
+
+def keep_broker_logs(runtime: EmbeddedRuntime, folder: RunFolder) -> None:
+    """What the brokers said so far goes beside the run's other logs."""
+    for child in runtime.brokers:
+        if child.log.exists():
+            folder.logs.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(child.log, folder.logs / child.log.name)
+
+
+def point_latest_at(results: Path, name: str) -> None:
+    """Move the link `latest` in one step."""
+    draft = results / f".latest-{os.getpid()}"
+    draft.unlink(missing_ok=True)
+    draft.symlink_to(name)
+    draft.replace(results / "latest")

@@ -1,0 +1,154 @@
+"""The command line of `tollgate`; the one place where any exception becomes a sentence."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+from contract.errors import ExitCode, TollgateError, UsageError, unknown_name
+
+USAGE = """usage: ./tollgate VERB [NAME=value …]
+
+  bench         run a stage and the one before it, and say what the stage costs
+  engine-check  give an engine the conformance test
+  doctor        say what this machine has, what a campaign costs, what would stop it
+  report        write a campaign's report anew         CAMPAIGN=results/latest
+  verify        rebuild every figure of a campaign     CAMPAIGN=results/latest
+  clean         take away what was left behind         WHAT=temporary|results|all
+
+settings of bench and doctor, with their defaults:
+  STAGE=join            ingest parse join tumbling sliding, all; also baseline aggregate window 0–4
+  ALONE=0               1: only the asked stage, not the one before it
+  REPEAT=1              runs of each stage
+  RATE=2000             observations a second, flow and speed together
+  DURATION=35 WARMUP=10 COOLDOWN=4                       seconds
+  ENGINE=spark          a folder of images/engines, or a path to one
+  MODE= DIALECT=        spark: real-time eager; micro-batch windowed; micro-batch eager
+  ENGINE_SETTINGS=      name=value,… as its engine.toml declares
+  CHECKPOINT=10         seconds between two checkpoints
+  BROKERS=3 PARTITIONS=2 PARALLELISM=2 SEED=1
+  TEMPORAL_SCALE=60     seconds of data a second; a slot is a minute of data
+  ARRIVAL=adjacent      or spread: a location's records over the whole slot
+  SOURCE=network        or a file or folder of recorded lines
+  STORE=results/store   where topics and verdicts are kept
+  RUNTIME=auto          embedded is the only one yet
+"""
+
+
+def main(words: list[str]) -> int:
+    """Run a verb; every failure ends here with one sentence and its exit code."""
+    signal.signal(signal.SIGTERM, _as_interrupt)
+    signal.signal(signal.SIGHUP, _as_interrupt)
+    try:
+        return _dispatch(words)
+    except TollgateError as error:
+        print(f"tollgate: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("tollgate: interrupted; nothing is left running", file=sys.stderr)
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        return ExitCode.FAILURE
+    except Exception as error:  # the edge: a defect of ours, said as such, with its trace kept
+        with tempfile.NamedTemporaryFile("w", prefix="tollgate-error-", delete=False) as trace:
+            traceback.print_exc(file=trace)
+        print(f"tollgate: a defect: {error!r}; the trace is in {trace.name}", file=sys.stderr)
+        return ExitCode.FAILURE
+
+
+def _as_interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _dispatch(words: list[str]) -> int:
+    verbs: dict[str, Callable[[list[str]], int]] = {
+        "bench": _bench,
+        "engine-check": _engine_check,
+        "doctor": _doctor,
+        "report": lambda given: _evaluator("report", given),
+        "verify": lambda given: _evaluator("verify", given),
+        "clean": _clean,
+    }
+    if not words or words[0] in ("help", "-h", "--help"):
+        print(USAGE, end="")
+        return ExitCode.VALID
+    if words[0] not in verbs:
+        raise unknown_name("verb", words[0], verbs)
+    return verbs[words[0]](words[1:])
+
+
+def _bench(words: list[str]) -> int:
+    from conductor.asked import understand
+    from conductor.bench import Campaign, only_one
+    from conductor.home import this_checkout
+    from conductor.progress import Progress
+    from conductor.summary import summary_lines
+
+    home, progress = this_checkout(), Progress()
+    asked = understand(words, home)
+    progress.say(f"runtime {asked.runtime_says}")
+    with only_one(home, progress):
+        campaign = Campaign(asked, home, progress, ["tollgate", "bench", *words])
+        result = campaign.execute()
+    print("\n".join(summary_lines(result, campaign.folder)))
+    print(f"report: {_shown(campaign.folder.report)}")
+    if not result["complete"]:
+        print(f"tollgate: {result['says']}", file=sys.stderr)
+        return ExitCode.FAILURE
+    return ExitCode.VALID if result["valid"] else ExitCode.INVALID
+
+
+def _engine_check(words: list[str]) -> int:
+    from conductor.engine_check import engine_check
+    from conductor.home import this_checkout
+    from conductor.progress import Progress
+
+    return engine_check(words, this_checkout(), Progress())
+
+
+def _doctor(words: list[str]) -> int:
+    from conductor.asked import understand
+    from conductor.doctor import examine
+    from conductor.home import this_checkout
+
+    home = this_checkout()
+    lines, stopped = examine(understand(words, home), home)
+    print("\n".join(lines))
+    return ExitCode.FAILURE if stopped else ExitCode.VALID
+
+
+def _evaluator(verb: str, words: list[str]) -> int:
+    from conductor.asked import read_words
+    from conductor.home import this_checkout
+
+    paths = [w for w in words if "=" not in w]
+    given = read_words([w for w in words if "=" in w], ["CAMPAIGN"])
+    if len(paths) > 1:
+        raise UsageError(f"{verb} takes one campaign")
+    home = this_checkout()
+    folder = Path(paths[0] if paths else given.get("CAMPAIGN", str(home.results / "latest")))
+    if not (folder / "campaign.json").exists():
+        raise UsageError(f"{folder} is no campaign: it has no campaign.json")
+    command = [sys.executable, "-m", "evaluator", verb, str(folder.resolve())]
+    return subprocess.run(command, cwd=home.path, check=False).returncode
+
+
+def _clean(words: list[str]) -> int:
+    from conductor.asked import read_words
+    from conductor.clean import clean
+    from conductor.home import this_checkout
+
+    given = read_words(words, ["WHAT"])
+    print("\n".join(clean(this_checkout(), given.get("WHAT", "temporary"))))
+    return ExitCode.VALID
+
+
+def _shown(path: Path) -> str:
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

@@ -1,0 +1,116 @@
+"""Say what this machine has, what a campaign will cost, and what would stop it; start nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from conductor.asked import Asked
+from conductor.home import Home
+from conductor.java import find_java
+from contract.errors import TollgateError
+
+MIB = 1024**2
+GIB = 1024**3
+#: resident sizes and shares as measured: docs/performance.md
+BROKER_BYTES = 420 * MIB
+ENGINE_BESIDES_HEAP_BYTES = 500 * MIB
+EVALUATOR_BYTES = 1500 * MIB
+PUBLISHER_BYTES = 200 * MIB
+RECORD_BYTES = 260
+SET_UP_ONCE_S = 25.0
+AROUND_A_RUN_S = 32.0
+INSTALL_S = 150.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a campaign takes, roughly and rather too much than too little."""
+
+    seconds: float
+    memory_bytes: int
+    disk_bytes: int
+
+
+def cost_of(asked: Asked) -> Cost:
+    """Estimate from the settings."""
+    settings = asked.settings
+    runs = asked.repeat * len(asked.stages)
+    fed_s = settings.warmup_s + settings.duration_s + settings.cooldown_s
+    heap = int(asked.spec.settings.get("memory_mb", 1024)) * MIB
+    memory = settings.brokers * BROKER_BYTES + heap + ENGINE_BESIDES_HEAP_BYTES
+    records = settings.rate * (fed_s + 20) * 2
+    kept = records * RECORD_BYTES * runs
+    return Cost(
+        seconds=SET_UP_ONCE_S + runs * (fed_s + AROUND_A_RUN_S),
+        memory_bytes=memory + EVALUATOR_BYTES + PUBLISHER_BYTES,
+        disk_bytes=int(kept * (settings.replication + 1)),
+    )
+
+
+def lacks(asked: Asked, home: Home) -> list[str]:
+    """What would stop the campaign, each in a sentence."""
+    cost = cost_of(asked)
+    problems: list[str] = []
+    available = psutil.virtual_memory().available
+    if available < cost.memory_bytes:
+        problems.append(
+            f"{available / GIB:.1f} GiB of memory are available and about "
+            f"{cost.memory_bytes / GIB:.1f} are needed; fewer BROKERS or a smaller "
+            f"ENGINE_SETTINGS=memory_mb=… would need less"
+        )
+    for name, folder in (("temporary files", tempfile.gettempdir()), ("results", home.path)):
+        free = shutil.disk_usage(folder).free
+        if free < cost.disk_bytes + GIB:
+            problems.append(
+                f"{free / GIB:.1f} GiB of disk are free for {name} in {folder} and about "
+                f"{(cost.disk_bytes + GIB) / GIB:.1f} are needed; a lower RATE or a shorter "
+                f"DURATION would need less"
+            )
+        if not os.access(folder, os.W_OK):
+            problems.append(f"{folder} (for {name}) cannot be written to")
+    return problems
+
+
+def examine(asked: Asked, home: Home) -> tuple[list[str], bool]:
+    """The lines of `tollgate doctor`, and whether anything would stop the campaign."""
+    problems = lacks(asked, home)
+    try:
+        java = find_java(home.artifacts)
+        java_says = f"Java {java.version} ({java.home})"
+    except TollgateError as error:
+        java_says = "no Java"
+        problems.append(str(error))
+    cost = cost_of(asked)
+    settings = asked.settings
+    fetched = (home.artifacts / "complete").exists()
+    memory = psutil.virtual_memory()
+    free = shutil.disk_usage(home.path).free
+    lines = [
+        f"machine     {psutil.cpu_count()} cores, {memory.available / GIB:.1f} of "
+        f"{memory.total / GIB:.1f} GiB memory free, {free / GIB:.1f} GiB disk free",
+        f"load        {os.getloadavg()[0]:.1f} now (a quiet machine measures better)",
+        f"java        {java_says}",
+        f"jars        {'fetched' if fetched else 'to be fetched once (about 50 MB)'}",
+        f"runtime     {asked.runtime_says}",
+        f"engine      {asked.spec.name} {asked.spec.version}, {asked.execution.mode}, "
+        f"{asked.execution.dialect}",
+        f"brokers     {settings.brokers} Kafka, replication {settings.replication}",
+        f"runs        {', '.join(asked.stages)}" + (f", {asked.repeat} times" * (asked.repeat > 1)),
+        f"will take   about {cost.seconds / 60:.1f} minutes, {cost.memory_bytes / GIB:.1f} GiB "
+        f"memory, {cost.disk_bytes / GIB:.2f} GiB disk",
+    ]
+    if (psutil.cpu_count() or 1) < 2:
+        problems.append("one core is too few: engine, brokers and publisher would only queue")
+    lines += [f"in the way  {p}" for p in problems] or ["in the way  nothing"]
+    return lines, bool(problems)
+
+
+def folder_size(path: Path) -> int:
+    """Bytes below a folder."""
+    return sum(p.stat().st_size for p in path.rglob("*") if p.is_file() and not p.is_symlink())

@@ -1,0 +1,262 @@
+"""The conformance test: golden input in, the oracle's outputs out, for all an engine claims."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from conductor.artifacts import ensure_artifacts
+from conductor.asked import read_words
+from conductor.bench import evaluate, keep_broker_logs, only_one
+from conductor.embedded import EmbeddedRuntime
+from conductor.evaluating import Evaluator
+from conductor.golden import Golden, golden_of
+from conductor.home import Home, make_scratch
+from conductor.java import find_java
+from conductor.progress import Progress
+from conductor.run import Run, RunPlan
+from contract.engine import EngineOrder, EngineSpec, Execution
+from contract.errors import ExitCode, ServiceFailed, UsageError
+from contract.results import CampaignFolder, read_json
+from contract.settings import RunSettings
+from contract.workload import load_workload
+
+KNOWN = ("ENGINE", "STAGE", "MODE", "DIALECT", "WORKLOAD", "ENGINE_SETTINGS")
+#: half a second a slot: the outputs matter here, not the time
+TEMPORAL_SCALE = 120.0
+REFUSAL_S_MAX = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one combination came to."""
+
+    stage: str
+    mode: str
+    dialect: str
+    passed: bool
+    says: str
+
+
+class CheckRun(Run):
+    """A run that replays the golden input and ends by itself."""
+
+    def __init__(self, *args: Any, golden: Golden) -> None:
+        super().__init__(*args)
+        self._golden = golden
+
+    def execute(self) -> None:
+        """Set up, start, let the input end, drain, stop, testify."""
+        self._guarded([("set_up", self.set_up), ("start", self.start), ("drain", self._play)])
+
+    def _play(self) -> None:
+        self.seen.window = self._golden.window
+        self.progress.phase("replay")
+        replay_s = self._golden.slots * self.seen.slot_ms / 1000
+        self.wait_for_publisher(replay_s + 60)
+        self.finish()
+
+
+def engine_check(words: list[str], home: Home, progress: Progress) -> int:
+    """Check every stage, mode and dialect that was asked for; print a table."""
+    given = read_words(words, KNOWN)
+    folder = home.engine_folder(given.get("ENGINE", "spark"))
+    spec = EngineSpec.read(folder / "engine.toml")
+    workload = given.get("WORKLOAD", next(iter(spec.stages)))
+    combinations = list(_combinations(spec, workload, given))
+    with only_one(home, progress):
+        check = Check(spec, folder, workload, home, progress)
+        results = check.execute(combinations)
+    _print(spec, results)
+    failed = [r for r in results if not r.passed]
+    if failed:
+        print(f"what was seen is kept in {check.folder.path}")
+    print(f"{len(results) - len(failed)} passed, {len(failed)} failed")
+    return ExitCode.FAILURE if failed else ExitCode.VALID
+
+
+def _combinations(
+    spec: EngineSpec, workload: str, given: dict[str, str]
+) -> Iterator[tuple[str, Execution]]:
+    known = load_workload(workload)
+    stage = given.get("STAGE", "all")
+    stages = spec.stages.get(workload, ()) if stage == "all" else (known.stage(stage).name,)
+    if not stages:
+        raise UsageError(f"engine {spec.name} claims no stage of {workload}")
+    for name in stages:
+        spec.check_stage(workload, name)
+    spec.choose(given.get("MODE"), given.get("DIALECT"))
+    for execution in spec.executions:
+        if given.get("MODE") not in (None, execution.mode):
+            continue
+        if given.get("DIALECT") not in (None, execution.dialect):
+            continue
+        for name in stages:
+            yield name, execution
+
+
+class Check:
+    """One conformance test of one engine."""
+
+    def __init__(
+        self, spec: EngineSpec, engine: Path, workload: str, home: Home, progress: Progress
+    ) -> None:
+        self.spec, self.engine, self.workload = spec, engine, workload
+        self.home, self.progress = home, progress
+        self.golden = golden_of(workload, home.path / "contract")
+        stamp = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        self.name = f"engine-check-{stamp}"
+        self.folder = CampaignFolder(home.results / self.name)
+
+    def execute(self, combinations: list[tuple[str, Execution]]) -> list[Result]:
+        """All combinations on one cluster; nothing is kept where all passed."""
+        java = find_java(self.home.artifacts)
+        ensure_artifacts(self.home.artifacts_lock, self.home.artifacts, java, self.progress.say)
+        scratch = make_scratch()
+        runtime = EmbeddedRuntime(self.home, java, scratch)
+        evaluator: Evaluator | None = None
+        results: list[Result] = []
+        try:
+            runtime.start_brokers(3, 1)
+            log = self.folder.path / "logs" / "evaluator.log"
+            evaluator = Evaluator(sys.executable, runtime.env, log, scratch)
+            self.progress.phase("start: 3 brokers, evaluator")
+            cluster = runtime.wait_for_brokers(self.progress.tick)
+            results += self._refusals(runtime)
+            for number, (stage, execution) in enumerate(combinations, 1):
+                self.progress.run(
+                    f"{number}/{len(combinations)} {stage} {execution.mode} {execution.dialect}: "
+                )
+                plan = self._plan(number, stage, execution, runtime)
+                run = CheckRun(plan, runtime, cluster, self.progress, golden=self.golden)
+                results.append(self._one(run, evaluator, f"file:{scratch}/store"))
+            cluster.close()
+        finally:
+            runtime.end()
+            if evaluator is not None:
+                evaluator.stop()
+            shutil.rmtree(scratch, ignore_errors=True)
+            self.progress.clear()
+            if results and all(r.passed for r in results):
+                shutil.rmtree(self.folder.path, ignore_errors=True)
+        return results
+
+    def _plan(
+        self, number: int, stage: str, execution: Execution, runtime: EmbeddedRuntime
+    ) -> RunPlan:
+        settings = RunSettings(
+            workload=self.workload,
+            stage=stage,
+            engine=self.spec.name,
+            mode=execution.mode,
+            dialect=execution.dialect,
+            runtime=runtime.name,
+            temporal_scale=TEMPORAL_SCALE,
+            duration_s=(self.golden.window["last_slot"] + 1) * 60 / TEMPORAL_SCALE,
+            warmup_s=0,
+            cooldown_s=0,
+        )
+        return RunPlan(
+            run_id=f"{self.name}-{number}-{stage}",
+            folder=self.folder.run(number, stage),
+            settings=settings,
+            spec=self.spec,
+            execution=execution,
+            engine_folder=self.engine,
+            publisher_env=self.golden.publisher_env(),
+        )
+
+    def _one(self, run: CheckRun, evaluator: Evaluator, store: str) -> Result:
+        settings = run.plan.settings
+        name = (settings.stage, settings.mode, settings.dialect)
+        try:
+            run.execute()
+            keep_broker_logs(run.runtime, run.plan.folder)
+            evaluate(run.plan.folder, store, self.name, evaluator, self.progress)
+        except ServiceFailed as error:
+            return Result(*name, False, str(error))
+        if run.seen.deaths:
+            death = run.seen.deaths[0]
+            last = (death["log_tail"] or ["nothing in its log"])[-1]
+            return Result(*name, False, f"died with exit code {death['exit_code']}: {last}")
+        if run.seen.engine_stop:
+            return Result(*name, False, f"after SIGTERM: {run.seen.engine_stop}, not exit code 0")
+        return Result(*name, *_judged(read_json(run.plan.folder.run_json)))
+
+    def _refusals(self, runtime: EmbeddedRuntime) -> list[Result]:
+        """What an engine does not do it must refuse: exit code 64, one line, nothing consumed."""
+        stage = next(iter(self.spec.stages[self.workload]))
+        first = self.spec.executions[0]
+        good = EngineOrder(
+            run_id=self.name,
+            workload=self.workload,
+            stage=stage,
+            mode=first.mode,
+            dialect=first.dialect,
+            bootstrap_servers=runtime.bootstrap_servers,
+            input_topics={"flow": "none", "speed": "none"},
+            output_topic="none",
+            parallelism=1,
+            instances=1,
+            state_dir=str(runtime.scratch / "refusals"),
+            workload_params={},
+            engine_settings=dict(self.spec.settings),
+        ).to_environment()
+        self.progress.run("")
+        self.progress.phase("refusals")
+        results = []
+        for name in ("WORKLOAD", "STAGE", "MODE", "DIALECT"):
+            env = {**os.environ, **runtime.env, **good, name: "no-such-thing"}
+            says = _refusal(self.engine, self.spec, env)
+            text = says or f"an unknown {name.lower()} is refused"
+            results.append(Result("refusal", name.lower(), "", says is None, text))
+        return results
+
+
+def _refusal(folder: Path, spec: EngineSpec, env: dict[str, str]) -> str | None:
+    """What is wrong with how the engine refuses; None if nothing is."""
+    command = list(spec.services[0].command)
+    if command[0].startswith("./"):
+        command[0] = str(folder / command[0])
+    try:
+        done = subprocess.run(
+            command,
+            env=env,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=REFUSAL_S_MAX,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"still ran after {REFUSAL_S_MAX:.0f} s"
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    if done.returncode != ExitCode.ENGINE_REFUSES:
+        return f"ended with exit code {done.returncode}, not {int(ExitCode.ENGINE_REFUSES)}"
+    if len(lines) != 1:
+        return f"said {len(lines)} lines on stderr, not one"
+    return None
+
+
+def _judged(run: dict[str, Any]) -> tuple[bool, str]:
+    outputs = run["outputs"]
+    bad = {k: outputs[k] for k in ("missing", "duplicate", "wrong", "unexpected") if outputs[k]}
+    counts = f"{outputs['correct']} of {outputs['expected']} outputs"
+    if bad or not outputs["expected"] or outputs["correct"] != outputs["expected"]:
+        return False, ", ".join([counts, *(f"{v} {k}" for k, v in bad.items())])
+    return True, counts
+
+
+def _print(spec: EngineSpec, results: list[Result]) -> None:
+    print(f"conformance of {spec.name} {spec.version}")
+    for r in results:
+        verdict = "pass" if r.passed else "FAIL"
+        print(f"  {r.stage:<9} {r.mode:<12} {r.dialect:<9} {verdict}  {r.says}")

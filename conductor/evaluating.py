@@ -1,0 +1,59 @@
+"""Talk to the evaluator: one process for a campaign, JSON lines in and out."""
+
+from __future__ import annotations
+
+import json
+import selectors
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from conductor.processes import Child
+from contract.errors import ServiceFailed
+
+
+class Evaluator:
+    """The evaluator's process, warm from the start of the campaign."""
+
+    def __init__(self, python: str, env: Mapping[str, str], log: Path, cwd: Path) -> None:
+        command = [python, "-m", "evaluator", "serve"]
+        self.child = Child("evaluator", command, env, log, cwd=cwd, pipes=True)
+
+    def ask(
+        self, order: dict[str, Any], timeout_s: float, tick: Callable[[str], None]
+    ) -> dict[str, Any]:
+        """Give one order and wait for its answer."""
+        stdin, stdout = self.child.process.stdin, self.child.process.stdout
+        assert stdin is not None and stdout is not None
+        try:
+            stdin.write(json.dumps(order) + "\n")
+            stdin.flush()
+        except BrokenPipeError:
+            raise self._died() from None
+        deadline = time.monotonic() + timeout_s
+        with selectors.DefaultSelector() as selector:
+            selector.register(stdout, selectors.EVENT_READ)
+            while not selector.select(0.25):
+                if time.monotonic() > deadline:
+                    raise ServiceFailed(
+                        f"the evaluator did not {order['do']} within {timeout_s:.0f} s; "
+                        f"its log: {self.child.log}"
+                    )
+                tick("")
+        line = stdout.readline()
+        if not line:
+            raise self._died()
+        answer: dict[str, Any] = json.loads(line)
+        if not answer.get("ok"):
+            raise ServiceFailed(f"the evaluator failed: {answer.get('says')}")
+        return answer
+
+    def stop(self) -> None:
+        """Nothing of value is in it: end it now."""
+        self.child.kill()
+
+    def _died(self) -> ServiceFailed:
+        tail = "\n  ".join(self.child.log_tail(6))
+        code = self.child.wait(5)
+        return ServiceFailed(f"the evaluator died (exit code {code}); its log ends:\n  {tail}")

@@ -1,0 +1,49 @@
+"""The golden input of the conformance test: where it is and how long it lasts."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from contract.errors import UsageError
+
+EVENT_START_S = 1_767_596_400
+#: windows of the last slots may never close: nothing comes after them
+TAIL_SLOTS = 4
+#: sent at once, before the engine is up
+BACKLOG_SLOTS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Golden:
+    """A recorded input with known outputs."""
+
+    path: Path
+    slots: int
+
+    @property
+    def window(self) -> dict[str, int]:
+        """The slots whose outputs are owed."""
+        return {"first_slot": 0, "last_slot": self.slots - 1 - TAIL_SLOTS}
+
+    def publisher_env(self) -> dict[str, str]:
+        """How the publisher is told to replay it."""
+        return {
+            "SOURCE": f"raw:{self.path}",
+            "RAW_EVENT_START_S": str(EVENT_START_S),
+            "SKIP_PACING_BEFORE_SLOT": str(BACKLOG_SLOTS),
+            "SLOTS_MAX": str(self.slots + 1),
+            "PUBLISHERS": "1",
+        }
+
+
+def golden_of(workload: str, contract: Path) -> Golden:
+    """The golden input of a workload."""
+    path = contract / "golden" / f"{workload}.input.jsonl"
+    if not path.exists():
+        raise UsageError(f"workload {workload} has no golden input ({path})")
+    with path.open(encoding="utf-8") as file:
+        last = max(float(json.loads(line)["at_slot"]) for line in file if line.strip())
+    return Golden(path, math.floor(last) + 1)

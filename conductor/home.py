@@ -1,0 +1,87 @@
+"""Where this checkout keeps things, and the environment its programs are started with."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from conductor.java import Java
+from contract.errors import UsageError, unknown_name
+
+SCRATCH_PREFIX = "tollgate-"
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The folders of a checkout."""
+
+    path: Path
+
+    @property
+    def artifacts(self) -> Path:
+        return self.path / ".artifacts"
+
+    @property
+    def artifacts_lock(self) -> Path:
+        return self.path / "images" / "artifacts.lock"
+
+    @property
+    def results(self) -> Path:
+        return self.path / "results"
+
+    @property
+    def engines(self) -> Path:
+        return self.path / "images" / "engines"
+
+    def engine_folder(self, name: str) -> Path:
+        """The folder of an engine by its name, or a folder that is given by its path."""
+        if "/" in name:
+            given = Path(name).expanduser().resolve()
+            if not (given / "engine.toml").exists():
+                raise UsageError(f"ENGINE={name} has no engine.toml")
+            return given
+        known = sorted(p.parent.name for p in self.engines.glob("*/engine.toml"))
+        if name not in known:
+            raise unknown_name("engine", name, known)
+        return self.engines / name
+
+    def environment(self, java: Java, scratch: Path) -> dict[str, str]:
+        """What every program of ours is started with: little, and the same as in its image."""
+        inherited = {k: os.environ[k] for k in ("HOME", "LANG", "USER") if k in os.environ}
+        return inherited | {
+            "PATH": f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}",
+            "JAVA_HOME": str(java.home),
+            "PYTHONPATH": str(self.path),
+            "TOLLGATE_ARTIFACTS": str(self.artifacts),
+            "TMPDIR": str(scratch),
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        }
+
+
+def this_checkout() -> Home:
+    """The checkout that this program was started from."""
+    return Home(Path(__file__).resolve().parent.parent)
+
+
+def make_scratch() -> Path:
+    """A temporary folder for a campaign, with the number of the process that owns it."""
+    scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX))
+    (scratch / "owner").write_text(str(os.getpid()))
+    return scratch
+
+
+def abandoned_scratch() -> list[Path]:
+    """Temporary folders whose owner has gone without taking them away."""
+    found: list[Path] = []
+    for folder in Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}*"):
+        try:
+            owner = int((folder / "owner").read_text())
+        except (OSError, ValueError):
+            continue
+        if not Path(f"/proc/{owner}").exists():
+            found.append(folder)
+    return found

@@ -1,0 +1,363 @@
+"""One run: brokers are up; start engine and publisher, warm up, measure, drain, stop, testify."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from conductor.conditions import Seen, conditions_of
+from conductor.embedded import EmbeddedRuntime
+from conductor.monitor import Monitor, ProcessTree, cores_of
+from conductor.processes import Child
+from conductor.progress import Progress
+from conductor.topics import Cluster
+from contract.engine import EngineOrder, EngineSpec, Execution, Topics, engine_settings_for
+from contract.errors import ServiceDied, ServiceFailed, TookTooLong
+from contract.results import RunFolder, read_json, write_json
+from contract.settings import RunSettings
+from contract.workload import load_workload
+
+READY_S_MAX = 120.0
+START_S_MAX = 60.0
+DRAIN_S_MAX = 40.0
+#: outputs have come to rest when none came for so long
+QUIET_S = 1.5
+PUBLISHER_STOP_S_MAX = 30.0
+#: brokers that have just started or taken a run in are waited for
+BROKERS_QUIET_CORES = 0.25
+BROKERS_QUIET_S_MAX = 20.0
+POLL_S = 0.5
+#: a failed request to a broker may be seen before the broker is seen to be dead
+DEATH_S_MAX = 2.0
+#: how far behind the newest due slot an engine that keeps up may be: a batch, a checkpoint
+READY_LAG_S = 2.5
+#: what a window waits for besides: its own end and the record that shows it
+WINDOWED_LAG_SLOTS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """All that a run is told."""
+
+    run_id: str
+    folder: RunFolder
+    settings: RunSettings
+    spec: EngineSpec
+    execution: Execution
+    engine_folder: Path
+    publisher_env: dict[str, str] = field(default_factory=dict)
+
+
+class Run:
+    """The choreography of one run on brokers that are up."""
+
+    def __init__(
+        self, plan: RunPlan, runtime: EmbeddedRuntime, cluster: Cluster, progress: Progress
+    ) -> None:
+        self.plan, self.runtime, self.cluster, self.progress = plan, runtime, cluster, progress
+        self.workload = load_workload(plan.settings.workload)
+        self.topics = Topics.of(plan.run_id, self.workload.kinds)
+        self.seen = Seen()
+        self._monitor = Monitor(plan.folder.evidence, runtime.scratch, runtime.pids)
+        self._engine: Child | None = None
+        self._publisher: Child | None = None
+        self._outputs: tuple[float, int] = (time.monotonic(), 0)
+        self._inputs: tuple[float, int] = (time.monotonic(), 0)
+
+    def execute(self) -> None:
+        """Run to the end, or to the first death; the testimony is written in either case."""
+        self._guarded(
+            [
+                ("set_up", self.set_up),
+                ("start", self.start),
+                ("start", self.wait_until_ready),
+                ("warm_up", self.warm_up),
+                ("measure", self.measure),
+                ("drain", self.finish),
+            ]
+        )
+
+    def _guarded(self, phases: list[tuple[str, Callable[[], None]]]) -> None:
+        try:
+            for name, work in phases:
+                self._timed(name, work)
+        except ServiceFailed:
+            # What failed may be the first that is seen of a death.
+            self._note_deaths()
+            if not self.seen.deaths:
+                raise
+        except KeyboardInterrupt:
+            self.seen.interrupted = True
+            raise
+        finally:
+            self._monitor.stop()
+            self.runtime.end_run()
+            self.testify()
+
+    def _timed(self, phase: str, work: Callable[[], None]) -> None:
+        start = time.monotonic()
+        try:
+            work()
+        finally:
+            spent = time.monotonic() - start
+            self.seen.phases_s[phase] = self.seen.phases_s.get(phase, 0.0) + spent
+
+    def set_up(self) -> None:
+        """Fresh topics, looked at; brokers quiet."""
+        self.progress.phase("set-up: topics, quiet brokers")
+        settings, clock = self.plan.settings, self.runtime.clock_broker
+        self.cluster.create(
+            self.topics.all, settings.partitions, settings.replication, settings.brokers, clock
+        )
+        self.seen.leaders_before = self.cluster.leaders(self.topics.all)
+        self.seen.types_before = self.cluster.timestamp_types(self.topics.all)
+        trees = [ProcessTree(child.pid) for child in self.runtime.brokers]
+        deadline = time.monotonic() + BROKERS_QUIET_S_MAX
+        while time.monotonic() < deadline:
+            cores = cores_of(trees, POLL_S, time.sleep)
+            self._check()
+            self.progress.tick(f"brokers use {cores:.2f} cores")
+            if cores < BROKERS_QUIET_CORES:
+                return
+
+    def start(self) -> None:
+        """Start engine and publisher; the first record's due time is known afterwards."""
+        self.progress.phase(f"start: {self.plan.spec.name}, publisher")
+        self._monitor.start()
+        state = self.runtime.scratch / "state" / self.plan.run_id
+        state.mkdir(parents=True)
+        log = self.plan.folder.logs
+        order = self.order(str(state))
+        self._engine = self.runtime.start_engine(
+            self.plan.engine_folder, self.plan.spec, order, log / "engine.log"
+        )
+        self._publisher = self.runtime.start_publisher(self._publisher_env(), log / "publisher.log")
+        started = self.plan.folder.evidence / "publisher-started.json"
+        self._wait(started.exists, START_S_MAX, "the publisher to start")
+        facts = read_json(started)
+        self.seen.first_due_ms = float(facts["first_due_ms"])
+        self.seen.event_start_s = int(facts["event_start_s"])
+        self.seen.slot_ms = float(facts["slot_ms"])
+
+    def order(self, state_dir: str) -> EngineOrder:
+        """What the engine is told."""
+        settings = self.plan.settings
+        return EngineOrder(
+            run_id=self.plan.run_id,
+            workload=settings.workload,
+            stage=settings.stage,
+            mode=settings.mode,
+            dialect=settings.dialect,
+            bootstrap_servers=self.runtime.bootstrap_servers,
+            input_topics=self.topics.inputs,
+            output_topic=self.topics.output,
+            parallelism=settings.parallelism,
+            instances=settings.instances,
+            state_dir=state_dir,
+            workload_params={},
+            engine_settings=engine_settings_for(self.plan.spec, settings),
+        )
+
+    def _publisher_env(self) -> dict[str, str]:
+        settings = self.plan.settings
+        bound_s = READY_S_MAX + settings.warmup_s + settings.duration_s + settings.cooldown_s + 60
+        return {
+            "RUN_ID": self.plan.run_id,
+            "WORKLOAD": settings.workload,
+            "BOOTSTRAP_SERVERS": self.runtime.bootstrap_servers,
+            "INPUT_TOPICS": ",".join(f"{k}={t}" for k, t in self.topics.inputs.items()),
+            "PARTITIONS": str(settings.partitions),
+            "RATE": str(settings.rate),
+            "SEED": str(settings.seed),
+            "TEMPORAL_SCALE": f"{settings.temporal_scale:g}",
+            "ARRIVAL": settings.arrival,
+            "SOURCE": settings.source,
+            "SLOTS_MAX": str(math.ceil(bound_s / settings.slot_s)),
+            "PUBLISHERS": "0",
+            "EVIDENCE_DIR": str(self.plan.folder.evidence),
+        } | self.plan.publisher_env
+
+    def due_slot(self) -> int:
+        """The slot that is due now; below zero before the first."""
+        return math.floor((time.time() * 1000 - self.seen.first_due_ms) / self.seen.slot_ms)
+
+    def newest_output_slot(self) -> int | None:
+        """The newest slot among the newest outputs."""
+        values = self.cluster.tail(self.topics.output, self.plan.settings.partitions)
+        seconds = [s for v in values if (s := self.workload.event_second_of(v)) is not None]
+        return max(seconds) - self.seen.event_start_s if seconds else None
+
+    def wait_until_ready(self) -> None:
+        """Until the newest output keeps up with what is due."""
+        self.progress.phase("start: until the engine keeps up")
+        lag = math.ceil(READY_LAG_S * 1000 / self.seen.slot_ms)
+        if self.plan.settings.dialect == "windowed":
+            lag += WINDOWED_LAG_SLOTS
+        newest: int | None = None
+
+        def keeps_up() -> bool:
+            nonlocal newest
+            newest = self.newest_output_slot()
+            self._count()
+            self.progress.tick(
+                f"newest output slot {'none' if newest is None else newest} of {self.due_slot()}"
+            )
+            return newest is not None and newest >= self.due_slot() - lag
+
+        try:
+            self._wait(keeps_up, READY_S_MAX, "the engine to keep up")
+        except TookTooLong:
+            seen = "no output at all" if newest is None else f"newest output of slot {newest}"
+            self.seen.never_ready = (
+                f"the engine did not keep up within {READY_S_MAX:.0f} s: {seen}, "
+                f"while slot {self.due_slot()} was due"
+            )
+            return
+        self.seen.ready = {"at_ms": round(time.time() * 1000), "slot": self.due_slot()}
+
+    def warm_up(self) -> None:
+        """Let warm-up pass; the measured window is fixed at its start."""
+        if self.seen.ready is None:
+            return
+        settings = self.plan.settings
+        first = int(self.seen.ready["slot"]) + 1 + settings.warmup_slots
+        self.seen.window = {"first_slot": first, "last_slot": first + settings.duration_slots - 1}
+        self.progress.phase("warm-up", settings.warmup_s)
+        self._pass_time_until(first)
+
+    def measure(self) -> None:
+        """Let the measured window and the cool-down pass."""
+        if self.seen.window is None:
+            return
+        settings = self.plan.settings
+        self.progress.phase("measure", settings.duration_s)
+        end = self.seen.window["last_slot"] + 1
+        self._pass_time_until(end)
+        self.progress.phase("cool-down", settings.cooldown_s)
+        self._pass_time_until(end + settings.cooldown_slots)
+
+    def _pass_time_until(self, slot: int) -> None:
+        until_ms = self.seen.first_due_ms + slot * self.seen.slot_ms
+        while (left_s := until_ms / 1000 - time.time()) > 0:
+            self._check()
+            inputs, outputs = self._count()
+            self.progress.tick(f"{left_s:4.0f} s left  {inputs:,.0f} in/s  {outputs:,} outputs")
+            time.sleep(min(POLL_S * 2, max(0.0, left_s)))
+
+    def finish(self) -> None:
+        """Stop the publisher, let the outputs come to rest, look again, stop the engine."""
+        assert self._publisher is not None and self._engine is not None
+        self.progress.phase("drain")
+        if self._publisher in self.runtime.run_children:
+            self._publisher.ask_to_stop()
+            self.wait_for_publisher()
+        self.drain()
+        self.seen.leaders_after = self.cluster.leaders(self.topics.all)
+        self.seen.types_after = self.cluster.timestamp_types(self.topics.all)
+        self._monitor.stop()
+        code = self.runtime.stop_engine(self._engine)
+        if code != 0:
+            self.seen.engine_stop = "killed" if code is None else f"exit code {code}"
+
+    def wait_for_publisher(self, timeout_s: float = PUBLISHER_STOP_S_MAX) -> None:
+        """Until the publisher has ended by itself."""
+        publisher = self._publisher
+        assert publisher is not None
+        self._wait(
+            lambda: publisher.exit_code() is not None,
+            timeout_s,
+            "the publisher to end",
+            [publisher],
+        )
+        if publisher.exit_code() != 0:
+            raise ServiceDied(f"the publisher ended with exit code {publisher.exit_code()}")
+        self.runtime.run_children.remove(publisher)
+
+    def drain(self) -> None:
+        """Until the window's outputs are there and no more come."""
+        target = self.seen.window["last_slot"] if self.seen.window else None
+        deadline = time.monotonic() + DRAIN_S_MAX
+        newest: int | None = None
+        while time.monotonic() < deadline:
+            self._check()
+            _, outputs = self._count()
+            quiet_s = time.monotonic() - self._outputs[0]
+            self.progress.tick(f"{outputs:,} outputs, none new for {quiet_s:.1f} s")
+            if quiet_s >= QUIET_S:
+                newest = self.newest_output_slot()
+                if target is None or (newest is not None and newest >= target):
+                    self.seen.drained = True
+                    return
+            time.sleep(POLL_S / 2)
+        self.seen.drain_says = (
+            f"{DRAIN_S_MAX:.0f} s after the last input the newest output was of slot {newest}, "
+            f"and slot {target} was still owed or outputs still came"
+        )
+
+    def _count(self) -> tuple[float, int]:
+        """Records in a second and outputs so far, from the topics' ends."""
+        ends = self.cluster.ends(self.topics.all, self.plan.settings.partitions)
+        outputs = ends[self.topics.output]
+        inputs = sum(ends.values()) - outputs
+        now = time.monotonic()
+        if outputs != self._outputs[1]:
+            self._outputs = (now, outputs)
+        then, before = self._inputs
+        rate = (inputs - before) / (now - then) if now > then else 0.0
+        self._inputs = (now, inputs)
+        row = {"at_ms": round(time.time() * 1000), "inputs": inputs, "outputs": outputs}
+        self.seen.progress.append(row)
+        return rate, outputs
+
+    def _wait(
+        self,
+        done: Callable[[], bool],
+        timeout_s: float,
+        what: str,
+        may_end: list[Child] | None = None,
+    ) -> None:
+        deadline = time.monotonic() + timeout_s
+        while not done():
+            self._check(may_end)
+            if time.monotonic() > deadline:
+                raise TookTooLong(f"waited {timeout_s:.0f} s for {what}")
+            time.sleep(POLL_S / 2)
+
+    def _check(self, may_end: list[Child] | None = None) -> None:
+        for child in self.runtime.dead():
+            if child not in (may_end or []):
+                raise ServiceDied(f"{child.name} ended with exit code {child.exit_code()}")
+
+    def _note_deaths(self) -> None:
+        deadline = time.monotonic() + DEATH_S_MAX
+        while not (dead := self.runtime.dead()) and time.monotonic() < deadline:
+            time.sleep(POLL_S / 2)
+        for child in dead:
+            death = {"service": child.name, "exit_code": child.exit_code()}
+            self.seen.deaths.append(death | {"log_tail": child.log_tail()})
+
+    def testify(self) -> None:
+        """Write what the conductor saw."""
+        self.seen.clock_step_ms = self._monitor.clock_step_ms
+        self.seen.monitoring = self._monitor.samples > 0
+        folder = self.plan.folder
+        lines = "".join(f"{json.dumps(row)}\n" for row in self.seen.progress)
+        folder.evidence.mkdir(parents=True, exist_ok=True)
+        (folder.evidence / "progress.jsonl").write_text(lines, encoding="utf-8")
+        facts: dict[str, Any] = {
+            "run_id": self.plan.run_id,
+            "bootstrap_servers": self.runtime.bootstrap_servers,
+            "clock_broker": self.runtime.clock_broker,
+            "same_machine": self.runtime.same_machine,
+        }
+        sent = folder.evidence / "publisher.json"
+        facts["last_slot"] = read_json(sent)["last_slot"] if sent.exists() else None
+        value = conditions_of(
+            facts, self.plan.settings, self.plan.spec, self.plan.execution, self.topics, self.seen
+        )
+        write_json(folder.conditions, value)

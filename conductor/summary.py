@@ -1,0 +1,113 @@
+"""The closing table: the answer first, then what it rests on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from contract.results import CampaignFolder, read_json
+
+VERDICTS = {
+    "costs": "it costs",
+    "saves": "it saves",
+    "cannot-be-told": "cannot be told from zero",
+    "too-few-runs": "no verdict below three runs each (REPEAT=3)",
+}
+
+
+def summary_lines(campaign: dict[str, Any], folder: CampaignFolder) -> list[str]:
+    """What a user reads at the end of a campaign."""
+    lines = [campaign["question"], ""]
+    lines += [f"  {sentence}" for sentence in _answers(campaign)]
+    lines += ["", *_table(folder, campaign), ""]
+    lines += _doubts(folder, campaign)
+    return lines
+
+
+def _answers(campaign: dict[str, Any]) -> list[str]:
+    asked = campaign["stages"][-1]
+    wanted = campaign["stages"] if len(campaign["stages"]) > 2 else [asked]
+    prices = {p["stage"]: p for p in campaign["prices"] if p["attribution"] == "last"}
+    figures = {f["stage"]: f for f in campaign["figures"] if f["attribution"] == "last"}
+    said = []
+    for stage in wanted:
+        price, figure = prices.get(stage), figures.get(stage)
+        if price is not None and price["price_ms"] is not None:
+            said.append(
+                f"{stage} costs {price['price_ms']:.1f} ms at the median, {_interval(price)}, over "
+                f"{price['predecessor']}: {VERDICTS[price['verdict']]}"
+            )
+        elif figure is not None and figure["p50_ms"] is not None:
+            said.append(
+                f"all up to {stage} takes {figure['p50_ms']:.1f} ms at the median, "
+                f"{_interval(figure)}"
+            )
+        else:
+            said.append(f"{stage}: no figure; see below")
+    return said
+
+
+def _interval(of: dict[str, Any]) -> str:
+    if of["low_ms"] is None or of["high_ms"] is None:
+        return "no interval"
+    return f"95 % {of['low_ms']:.1f} to {of['high_ms']:.1f}"
+
+
+def _table(folder: CampaignFolder, campaign: dict[str, Any]) -> list[str]:
+    head = ("stage", "p50", "p95", "p99", "no stalls", "outputs", "out/s", "engine", "verdict")
+    rows: list[tuple[str, ...]] = [head]
+    for entry in campaign["runs"]:
+        path = folder.path / entry["path"] / "run.json"
+        if not path.exists():
+            rows.append((entry["stage"], *["–"] * 7, entry["ended"]))
+            continue
+        rows.append(_row(read_json(path)))
+    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+    lines = [
+        "  ".join(
+            cell.ljust(w) if i in (0, len(head) - 1) else cell.rjust(w)
+            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    unit = "latency in ms from the last input's append; «no stalls»: median and p99 outside stalls"
+    return [*lines, f"({unit})"]
+
+
+def _row(run: dict[str, Any]) -> tuple[str, ...]:
+    last, calm = run["latency_ms"]["last"], run["latency_ms"]["last_outside_stalls"]
+    outputs = run["outputs"]
+    engine = next(
+        (v for k, v in run["resources"].items() if k == run["engine"]), {"cpu_cores_avg": None}
+    )
+    verdict = "valid" if run["valid"] else "INVALID"
+    return (
+        run["stage"],
+        _ms(last["p50"]),
+        _ms(last["p95"]),
+        _ms(last["p99"]),
+        f"{_ms(calm['p50'])} {_ms(calm['p99'])}",
+        f"{_count(outputs['correct'])}/{_count(outputs['expected'])}",
+        _ms(run["throughput"]["output_per_s"], 0),
+        "–" if engine["cpu_cores_avg"] is None else f"{engine['cpu_cores_avg']:.2f} cores",
+        verdict,
+    )
+
+
+def _doubts(folder: CampaignFolder, campaign: dict[str, Any]) -> list[str]:
+    lines: list[str] = []
+    for entry in campaign["runs"]:
+        path = folder.path / entry["path"] / "run.json"
+        if path.exists():
+            for doubt in read_json(path)["doubts"]:
+                lines.append(f"{doubt['severity']:<8} {entry['path']}: {doubt['says']}")
+    for doubt in campaign["doubts"]:
+        lines.append(f"{doubt['severity']:<8} {doubt['says']}")
+    return lines
+
+
+def _ms(value: float | None, digits: int = 1) -> str:
+    return "–" if value is None else f"{value:,.{digits}f}"
+
+
+def _count(value: int | None) -> str:
+    return "–" if value is None else f"{value:,}"

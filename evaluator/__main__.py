@@ -1,0 +1,40 @@
+"""The evaluator's command line: `serve`, `report <campaign>`, `verify <campaign>`."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from pathlib import Path
+
+from contract.errors import TollgateError, UsageError
+
+
+def main(arguments: list[str]) -> int:
+    """Do what is asked; only `serve` starts Spark."""
+    match arguments:
+        case ["serve"]:
+            from evaluator.serve import serve
+
+            return serve()
+        case ["report", folder]:
+            from evaluator.report import write_report
+
+            print(write_report(Path(folder)))
+            return 0
+        case ["verify", folder]:
+            from evaluator.verify import verify
+
+            return verify(Path(folder))
+    raise UsageError("say `serve`, `report <campaign folder>` or `verify <campaign folder>`")
+
+
+if __name__ == "__main__":
+    try:
+        code = main(sys.argv[1:])
+    except TollgateError as error:
+        print(error, file=sys.stderr)
+        code = int(error.exit_code)
+    except Exception:
+        traceback.print_exc()
+        code = 1
+    sys.exit(code)

@@ -1,0 +1,134 @@
+"""The back matter: settings, machine and pins, how to check, what words mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evaluator.report.markup import Html, el, text
+from evaluator.report.material import Campaign
+from evaluator.report.words import dig, mapping, memory, number, plain
+
+WORDS = (
+    (
+        "last",
+        "An output's append time less the append time of its last input: what the engine added. "
+        "Prices are made of it.",
+    ),
+    (
+        "mean",
+        "The same, less the mean append time of all its inputs: as van Dongen et al. count. It "
+        "holds the wait for the inputs to be complete.",
+    ),
+    (
+        "due",
+        "The same, less the time at which its last input was due: a publisher that lags cannot "
+        "hide in it. Known only where publisher and clock share a machine.",
+    ),
+    (
+        "stall",
+        "A gap in the outputs, while inputs arrive, of more than 100 ms and ten times the median "
+        "latency, with what piled up behind it until it is worked off. “Outside stalls” leaves "
+        "those outputs out; all other figures hold them.",
+    ),
+    (
+        "price",
+        "The median latency of a stage less that of its predecessor: a difference of medians of "
+        "two populations. It may be negative. The interval is a bootstrap, by slots within a run "
+        "or, where there are several, by runs.",
+    ),
+    ("slot", "One data minute: every lane reports one flow and one speed in it."),
+    (
+        "valid",
+        "No doubt that makes a run invalid: outputs checked value by value against an independent "
+        "computation, one steady clock, the load as ordered, the rate sustained.",
+    ),
+)
+LABELS = {
+    "rate": "rate, observations/s",
+    "warmup_s": "warm-up, s",
+    "duration_s": "measured, s",
+    "cooldown_s": "cool-down, s",
+    "checkpoint_s": "checkpoint, s",
+    "temporal_scale": "temporal scale",
+    "engine": "engine's settings",
+}
+
+
+def facts(pairs: list[tuple[str, Any]]) -> Html:
+    """Names and values in two columns."""
+    rows = [part for k, v in pairs for part in (el("dt", k), el("dd", plain(v)))]
+    return el("dl", *rows, class_="facts")
+
+
+def settings_section(campaign: Campaign) -> list[Html]:
+    """What was ordered."""
+    run = campaign.one
+    engine = " ".join(str(run[k]) for k in ("engine", "engine_version") if run.get(k))
+    pairs: list[tuple[str, Any]] = [
+        ("question", campaign.json.get("question")),
+        ("stages", campaign.json.get("stages")),
+        ("repetitions", campaign.json.get("repeat")),
+        ("engine", engine or None),
+        ("mode, dialect", f"{run.get('mode')}, {run.get('dialect')}" if run else None),
+        ("delivery", run.get("delivery")),
+        ("workload, runtime", f"{run.get('workload')}, {run.get('runtime')}" if run else None),
+    ]
+    settings = mapping(run.get("settings")) or mapping(campaign.json.get("settings"))
+    pairs += [(LABELS.get(k, k.replace("_", " ")), v) for k, v in settings.items()]
+    return [facts(pairs), *_delivery(run)]
+
+
+def _delivery(run: dict[str, Any]) -> list[Html]:
+    if run.get("delivery") != "exactly-once":
+        return []
+    says = (
+        "The engine declares exactly-once delivery. If it commits in transactions it appends "
+        "before it commits, and a reader of committed records waits longer: then the latencies "
+        "here are lower bounds."
+    )
+    return [el("p", says, class_="note")]
+
+
+def machine_section(campaign: Campaign) -> list[Html]:
+    """Where it ran, and what exactly ran."""
+    machine = dict(mapping(campaign.json.get("machine")))
+    held = number(machine.pop("memory_bytes", None))
+    pairs: list[tuple[str, Any]] = [(k.replace("_", " "), v) for k, v in machine.items()]
+    pairs.append(("memory", memory(held)))
+    pins = dict(mapping(campaign.json.get("pins")))
+    packages = mapping(pins.pop("packages", None))
+    pinned: list[tuple[str, Any]] = [(k.replace("_", " "), v) for k, v in pins.items()]
+    parts = [el("h3", "Machine"), facts(pairs), el("h3", "Pins"), facts(pinned)]
+    if packages:
+        parts += [el("h3", "Packages"), facts(list(packages.items()))]
+    return parts
+
+
+def check_section(campaign: Campaign) -> list[Html]:
+    """How a reader checks all this without trusting the report."""
+    command = " ".join(str(c) for c in campaign.json.get("command") or [])
+    name = str(campaign.json.get("campaign_id") or campaign.path.name)
+    parts = [
+        el(
+            "p",
+            text("Every figure can be computed again from the samples beside this file, without "),
+            text("Kafka and without Spark; the hash of every file is checked too:"),
+        ),
+        el("pre", f"tollgate verify results/{name}", tabindex=0, aria_label="Command to check"),
+    ]
+    if command:
+        parts.append(el("p", "To make the measurement again:"))
+        parts.append(el("pre", command, tabindex=0, aria_label="Command to repeat"))
+    store = dig(campaign.json, "store")
+    if store:
+        parts.append(
+            el("p", "The topics as they were collected, and the verdict on each output: ",
+               el("code", str(store)), class_="note")
+        )  # fmt: skip
+    return parts
+
+
+def words_section() -> list[Html]:
+    """What the words mean."""
+    rows = [part for k, v in WORDS for part in (el("dt", k), el("dd", v))]
+    return [el("dl", *rows, class_="glossary words")]

@@ -1,0 +1,120 @@
+"""Tell which doubts a run's evidence demands, by other means than those that found them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from contract import doubts as limit
+from evaluator.quantities import flags, floats, theil_sen, total
+
+
+def demanded(
+    run: dict[str, Any],
+    conditions: dict[str, Any],
+    latency: pa.Table | None,
+    slots: pa.Table | None,
+) -> dict[str, str]:
+    """Doubt → why it must be there; only those that can be told without the topics."""
+    found = [
+        *_outputs(run, conditions),
+        *_samples(run, latency),
+        *_trend(run, slots),
+        *_publisher(run, slots),
+        *_witnessed(conditions),
+        *_clock(conditions),
+    ]
+    return dict(found)
+
+
+def _outputs(run: dict[str, Any], conditions: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    told = run.get("outputs") or {}
+    faults = {k: told.get(k) or 0 for k in ("missing", "duplicate", "wrong", "unexpected")}
+    if run.get("delivery") == "at-least-once" and conditions.get("fault_injected"):
+        faults["duplicate"] = 0
+    if any(faults.values()):
+        yield "outputs-wrong", ", ".join(f"{n} {k}" for k, n in faults.items() if n)
+
+
+def _samples(run: dict[str, Any], latency: pa.Table | None) -> Iterator[tuple[str, str]]:
+    if latency is None or not latency.num_rows:
+        return
+    least = float(np.nanmin(floats(latency, "output_ms") - floats(latency, "input_last_ms")))
+    if least < 0:
+        yield "output-before-input", f"an output {-least:g} ms before its last input"
+    beyond = limit.SAMPLES_BEYOND_QUANTILE
+    if latency.num_rows * 0.001 < beyond - 1e-6:
+        yield "few-samples", f"{latency.num_rows} samples for the quantile 0.999"
+    window, period = run.get("window") or {}, run.get("checkpoint_s")
+    if window and period:
+        held = (window["end_ms"] - window["start_ms"]) / 1000 / period
+        if held < limit.CHECKPOINTS_MIN:
+            yield "few-checkpoints", f"{held:g} checkpoints in the window"
+
+
+def _trend(run: dict[str, Any], slots: pa.Table | None) -> Iterator[tuple[str, str]]:
+    median = ((run.get("latency_ms") or {}).get("last") or {}).get("p50")
+    if slots is None or median is None:
+        return
+    medians = floats(slots, "last_p50_ms")[flags(slots, "measured")]
+    medians = medians[np.isfinite(medians)]
+    if len(medians) < 2:
+        return
+    drift = theil_sen(medians) * (len(medians) - 1)
+    allowed = max(limit.DRIFT_SHARE_OF_MEDIAN * median, limit.DRIFT_MS_MIN)
+    if drift > allowed * (1 + 1e-9):
+        yield "not-sustained", f"medians grew by {drift:.1f} ms over the window"
+
+
+def _publisher(run: dict[str, Any], slots: pa.Table | None) -> Iterator[tuple[str, str]]:
+    late = ((run.get("publisher") or {}).get("late_ms") or {}).get("p99")
+    median = ((run.get("latency_ms") or {}).get("last") or {}).get("p50")
+    if late is not None and late > limit.LATE_MS_P99_MAX:
+        yield "publisher-late", f"p99 of lateness {late:.1f} ms"
+    if late is not None and median is not None and late > limit.LATE_SHARE_OF_MEDIAN * median:
+        yield "late-publisher", f"p99 of lateness {late:.1f} ms at a median of {median:.1f} ms"
+    if slots is not None and run.get("window"):
+        measured = flags(slots, "measured")
+        scheduled, appended = (total(slots, k, measured) for k in ("scheduled", "appended"))
+        least = limit.APPENDED_SHARE_MIN
+        if scheduled and appended is not None and appended / scheduled < least:
+            yield "publisher-late", f"{appended} of {scheduled} records were appended"
+
+
+def _witnessed(conditions: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What the conductor saw happen."""
+    for death in conditions.get("deaths") or []:
+        service = str(death.get("service"))
+        kind = next((k for k in ("broker", "publisher") if service.startswith(k)), "engine")
+        doubt = {"broker": "broker-died", "publisher": "publisher-late", "engine": "engine-died"}
+        yield doubt[kind], f"{service} died"
+    if conditions.get("interrupted"):
+        yield "interrupted", "the run was interrupted"
+    if conditions.get("never_ready") is not None:
+        yield "not-sustained", "the engine never got ready"
+    elif conditions.get("drained") is False and conditions.get("window"):
+        yield "not-sustained", "the backlog did not drain"
+    if conditions.get("monitoring") is False:
+        yield "no-monitoring", "nobody measured resources"
+
+
+def _clock(conditions: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """One broker led all along, stamped all records, and its clock was steady."""
+    if abs(conditions.get("clock_step_ms") or 0) > limit.CLOCK_STEP_MS_MAX:
+        yield "clock-stepped", f"the clock stepped by {conditions['clock_step_ms']} ms"
+    types = conditions.get("timestamp_types") or {}
+    seen = {t for look in types.values() for t in (look or {}).values()}
+    if seen - {"LogAppendTime"}:
+        yield "not-log-append-time", f"topics stamp by {', '.join(sorted(map(str, seen)))}"
+    leaders = conditions.get("leaders") or {}
+    before, after = (
+        {(x["topic"], x["partition"]): (x["leader"], x["epoch"]) for x in leaders.get(k) or []}
+        for k in ("before", "after")
+    )
+    moved = [p for p, led in before.items() if leaders.get("after") and after.get(p) != led]
+    foreign = [p for p, led in before.items() if led[0] != conditions.get("clock_broker")]
+    if moved or foreign:
+        yield "leader-moved", f"{len(moved) + len(foreign)} partitions were led by others"

@@ -1,0 +1,116 @@
+"""Each doubt arises from its fault, and from no run without fault."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from contract.doubts import SEVERITIES
+from evaluator.doubts import Facts, find_doubts, is_valid
+
+LEADER = {"topic": "t", "partition": 0, "leader": 1, "epoch": 0}
+GOOD = Facts(
+    leaders_before=[LEADER],
+    leaders_after=[LEADER],
+    clock_broker=1,
+    declared_types={"t": "LogAppendTime"},
+    collected_types=(1,),
+    clock_step_ms=0.3,
+    append_back_ms=2,
+    last_ms_min=0.0,
+    scheduled=100_000,
+    appended=100_000,
+    late_ms_p99=0.4,
+    disorder_ms=150,
+    disorder_ms_max=200,
+    slot_medians_ms=[6.0, 6.5, 6.0, 6.2, 5.9, 6.1, 6.0],
+    last_ms_p50=6.0,
+    samples=100_000,
+    window_s=35,
+    checkpoint_s=10,
+    busy_share=0.5,
+    steal_share=0.0,
+    foreign_share=0.01,
+    disk_free_bytes=50 * 2**30,
+)
+DEATH = {"service": "engine", "exit_code": 1}
+BROKER = {"service": "broker-2", "exit_code": -9}
+
+
+def test_a_good_run_has_no_doubt() -> None:
+    assert find_doubts(GOOD) == []
+
+
+CASES: list[tuple[str, dict[str, Any]]] = [
+    ("leader-moved", {"leaders_after": [{**LEADER, "leader": 2}]}),
+    ("leader-moved", {"leaders_after": [{**LEADER, "epoch": 1}]}),
+    ("leader-moved", {"leaders_after": None}),
+    ("leader-moved", {"clock_broker": 3}),
+    ("not-log-append-time", {"declared_types": {"t": "CreateTime"}}),
+    ("not-log-append-time", {"collected_types": (0, 1)}),
+    ("clock-stepped", {"clock_step_ms": -51.0}),
+    ("clock-stepped", {"append_back_ms": 51}),
+    ("output-before-input", {"last_ms_min": -1.0}),
+    ("publisher-late", {"appended": 99_899}),
+    ("publisher-late", {"late_ms_p99": 50.1, "last_ms_p50": 1000.0}),
+    ("publisher-late", {"scheduled": None}),
+    ("publisher-late", {"deaths": [{"service": "publisher-0", "exit_code": 1}]}),
+    ("publisher-disordered", {"disorder_ms": 201}),
+    ("outputs-wrong", {"missing": 1}),
+    ("outputs-wrong", {"duplicate": 1}),
+    ("outputs-wrong", {"wrong": 1}),
+    ("outputs-wrong", {"unexpected": 1}),
+    ("outputs-wrong", {"duplicate": 1, "delivery": "at-least-once"}),
+    ("outputs-wrong", {"duplicate": 1, "fault_injected": True}),
+    ("not-sustained", {"slot_medians_ms": [10.0, 20, 30, 40, 50], "last_ms_p50": 30.0}),
+    ("not-sustained", {"drained": False, "drain_says": "5 slots behind"}),
+    ("not-sustained", {"never_ready": "its newest slot is 3", "measured": False}),
+    ("not-sustained", {"measured": False}),
+    ("engine-died", {"deaths": [DEATH]}),
+    ("broker-died", {"deaths": [BROKER], "leaders_after": None}),
+    ("broker-died", {"not_collected": "no broker answers"}),
+    ("interrupted", {"interrupted": True}),
+    ("interrupted", {"interrupted": True, "not_collected": "no broker answers"}),
+    ("host-saturated", {"busy_share": 0.91}),
+    ("noisy-host", {"steal_share": 0.06}),
+    ("noisy-host", {"foreign_share": 0.06}),
+    ("late-publisher", {"late_ms_p99": 0.7}),
+    ("few-checkpoints", {"window_s": 29}),
+    ("few-samples", {"samples": 9_999}),
+    ("warming", {"slot_medians_ms": [12.0, 9, 9, 6, 6, 6, 6, 6, 6]}),
+    ("no-monitoring", {"monitoring": False}),
+    ("swapping", {"swapped_bytes": 4096}),
+    ("low-disk", {"disk_free_bytes": 2**30}),
+]
+
+
+@pytest.mark.parametrize(("name", "fault"), CASES)
+def test_a_fault_raises_its_doubt_and_no_other(name: str, fault: dict[str, Any]) -> None:
+    found = find_doubts(replace(GOOD, **fault))
+    assert [doubt.id for doubt in found] == [name]
+    assert is_valid(found) == (SEVERITIES[name] == "warning")
+    assert found[0].says.endswith(".")
+
+
+def test_every_doubt_of_a_run_is_provoked() -> None:
+    assert {name for name, _ in CASES} == set(SEVERITIES) - {"few-runs"}
+
+
+@pytest.mark.parametrize(
+    "harmless",
+    [
+        {"duplicate": 3, "delivery": "at-least-once", "fault_injected": True},
+        {"disorder_ms": 10_000.0, "disorder_ms_max": None},
+        {"appended": 99_900},
+        {"slot_medians_ms": [6.0, 6, 6, 900, 6, 6, 6]},
+        {"slot_medians_ms": [6.0, 12, 18, 24, 30], "last_ms_p50": 18.0},
+        {"slot_medians_ms": [7.0, 7, 7, 5, 5, 5, 5, 5, 5]},
+        {"samples": 10_000},
+        {"samples": 0, "last_ms_p50": None, "last_ms_min": None},
+        {"checkpoint_s": None, "window_s": 1},
+    ],
+)
+def test_what_is_no_fault_raises_none(harmless: dict[str, Any]) -> None:
+    assert find_doubts(replace(GOOD, **harmless)) == []
