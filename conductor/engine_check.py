@@ -47,7 +47,10 @@ class Result:
 
 
 class CheckRun(Run):
-    """A run that replays the golden input and ends by itself."""
+    """A run that replays the golden input and ends by itself; patient, for time is not judged."""
+
+    drain_s_max = 120.0
+    quiet_s_max = 10.0
 
     def __init__(self, *args: Any, golden: Golden) -> None:
         super().__init__(*args)

@@ -56,6 +56,9 @@ class RunPlan:
 class Run:
     """The choreography of one run on brokers that are up."""
 
+    drain_s_max = DRAIN_S_MAX
+    quiet_s_max = 5.0
+
     def __init__(
         self, plan: RunPlan, runtime: EmbeddedRuntime, cluster: Cluster, progress: Progress
     ) -> None:
@@ -186,11 +189,11 @@ class Run:
         """The slot that is due now; below zero before the first."""
         return math.floor((time.time() * 1000 - self.seen.first_due_ms) / self.seen.slot_ms)
 
-    def newest_output_slot(self) -> int | None:
-        """The newest slot among the newest outputs."""
+    def newest_output_slots(self) -> list[int]:
+        """The slot of the newest output in each partition that has one."""
         values = self.cluster.tail(self.topics.output, self.plan.settings.partitions)
-        seconds = [s for v in values if (s := self.workload.event_second_of(v)) is not None]
-        return max(seconds) - self.seen.event_start_s if seconds else None
+        seconds = [self.workload.event_second_of(v) for v in values]
+        return [s - self.seen.event_start_s for s in seconds if s is not None]
 
     def wait_until_ready(self) -> None:
         """Until the newest output keeps up with what is due."""
@@ -202,7 +205,7 @@ class Run:
 
         def keeps_up() -> bool:
             nonlocal newest
-            newest = self.newest_output_slot()
+            newest = max(self.newest_output_slots(), default=None)
             self._count()
             self.progress.tick(
                 f"newest output slot {'none' if newest is None else newest} of {self.due_slot()}"
@@ -281,23 +284,31 @@ class Run:
     def drain(self) -> None:
         """Until the window's outputs are there and no more come."""
         target = self.seen.window["last_slot"] if self.seen.window else None
-        deadline = time.monotonic() + DRAIN_S_MAX
-        newest: int | None = None
+        deadline = time.monotonic() + self.drain_s_max
+        newest: list[int] = []
         while time.monotonic() < deadline:
             self._check()
             _, outputs = self._count()
             quiet_s = time.monotonic() - self._outputs[0]
             self.progress.tick(f"{outputs:,} outputs, none new for {quiet_s:.1f} s")
-            if quiet_s >= QUIET_S:
-                newest = self.newest_output_slot()
-                if target is None or (newest is not None and newest >= target):
+            if quiet_s >= QUIET_S and outputs > 0:
+                newest = self.newest_output_slots()
+                if self._is_drained(target, newest, quiet_s):
                     self.seen.drained = True
                     return
             time.sleep(POLL_S / 2)
         self.seen.drain_says = (
-            f"{DRAIN_S_MAX:.0f} s after the last input the newest output was of slot {newest}, "
-            f"and slot {target} was still owed or outputs still came"
+            f"{self.drain_s_max:.0f} s after the last input the newest outputs were of slots "
+            f"{newest or 'none'}, and slot {target} was still owed or outputs still came"
         )
+
+    def _is_drained(self, target: int | None, newest: list[int], quiet_s: float) -> bool:
+        """Every partition is there; or the furthest is, and the others have nothing more to say."""
+        if target is None:
+            return True
+        if not newest or max(newest) < target:
+            return False
+        return min(newest) >= target or quiet_s >= self.quiet_s_max
 
     def _count(self) -> tuple[float, int]:
         """Records in a second and outputs so far, from the topics' ends."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -15,7 +16,7 @@ from evaluator.store import Store
 #: a broker that does not answer in this time is taken for dead
 _CONNECT_S = 3.0
 #: what reading gives up after: a dead leader must not hold the evaluation
-_GIVE_UP_MS = 6000
+_GIVE_UP_MS = 15_000
 
 
 def collect(spark: SparkSession, conditions: dict[str, Any], store: Store) -> None:
@@ -29,9 +30,15 @@ def collect(spark: SparkSession, conditions: dict[str, Any], store: Store) -> No
     try:
         store.write_inputs(_topics(spark, servers, list(inputs.values())).select("*", kind))
         store.write_outputs(_topics(spark, servers, [conditions["topics"]["output"]]))
-    except PySparkException as error:
-        says = str(error).splitlines()[0][:300]
-        raise ServiceFailed(f"the topics could not be collected: {says}") from error
+    except (PySparkException, Py4JJavaError) as error:
+        raise ServiceFailed(f"reading the topics failed: {_cause(error)}") from error
+
+
+def _cause(error: PySparkException | Py4JJavaError) -> str:
+    """The line that says why: the JVM's, where py4j only says that a call failed."""
+    if isinstance(error, Py4JJavaError):
+        return str(error.java_exception.getMessage())[:300]
+    return str(error).splitlines()[0][:300]
 
 
 def _topics(spark: SparkSession, servers: str, topics: list[str]) -> DataFrame:

@@ -3,68 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
 
 from contract import doubts as limit
 from contract.doubts import Doubt
 from contract.results import QUANTILES
+from evaluator.facts import Facts
 from evaluator.trend import slope_over_window, thirds
 
 LOG_APPEND_TIME = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What the doubts are found in; the defaults are a run without fault."""
-
-    leaders_before: list[dict[str, Any]] = field(default_factory=list)
-    leaders_after: list[dict[str, Any]] | None = None
-    clock_broker: int | None = None
-    declared_types: dict[str, str] = field(default_factory=dict)
-    #: as collected: 1 is LogAppendTime
-    collected_types: tuple[int, ...] = ()
-    clock_step_ms: float = 0.0
-    append_back_ms: float = 0.0
-    #: the smallest `last`
-    last_ms_min: float | None = None
-    scheduled: int | None = None
-    appended: int = 0
-    late_ms_p99: float | None = None
-    disorder_ms: float = 0.0
-    disorder_ms_max: float | None = None
-    missing: int = 0
-    duplicate: int = 0
-    wrong: int = 0
-    unexpected: int = 0
-    delivery: str = "exactly-once"
-    fault_injected: bool = False
-    deaths: list[dict[str, Any]] = field(default_factory=list)
-    #: why the topics could not be collected
-    not_collected: str | None = None
-    interrupted: bool = False
-    never_ready: str | None = None
-    measured: bool = True
-    drained: bool = True
-    drain_says: str = ""
-    #: the median of `last` in each measured slot, in their order
-    slot_medians_ms: list[float] = field(default_factory=list)
-    last_ms_p50: float | None = None
-    samples: int = 0
-    window_s: float | None = None
-    checkpoint_s: float | None = None
-    busy_share: float | None = None
-    steal_share: float | None = None
-    foreign_share: float | None = None
-    monitoring: bool = True
-    swapped_bytes: int = 0
-    disk_free_bytes: int | None = None
 
 
 def find_doubts(facts: Facts) -> list[Doubt]:
     """All doubts in a run, the grave ones first."""
     found = [doubt for check in _CHECKS for doubt in check(facts)]
     return sorted(found, key=lambda doubt: doubt.severity != "invalid")
+
+
+def _sentence(says: str) -> str:
+    """What another witness said, ended as a sentence."""
+    return f"{says.rstrip(' .:')}."
 
 
 def is_valid(doubts: list[Doubt]) -> bool:
@@ -166,11 +123,11 @@ def _outputs(f: Facts) -> Iterator[Doubt]:
 
 def _sustained(f: Facts) -> Iterator[Doubt]:
     if f.never_ready is not None:
-        yield Doubt("not-sustained", f"The engine never got ready: {f.never_ready}")
+        yield Doubt("not-sustained", _sentence(f"The engine never got ready: {f.never_ready}"))
     elif not f.measured and not f.deaths and not f.interrupted:
         yield Doubt("not-sustained", "The run ended before a slot was measured.")
     elif not f.drained:
-        yield Doubt("not-sustained", f"The backlog did not drain: {f.drain_says}")
+        yield Doubt("not-sustained", _sentence(f"The backlog did not drain: {f.drain_says}"))
     elif f.last_ms_p50 is not None and len(f.slot_medians_ms) > 1:
         drift_ms = slope_over_window(f.slot_medians_ms)
         allowed_ms = max(limit.DRIFT_SHARE_OF_MEDIAN * f.last_ms_p50, limit.DRIFT_MS_MIN)
@@ -193,7 +150,7 @@ def _deaths(f: Facts) -> Iterator[Doubt]:
     if f.not_collected is not None and not any(
         str(d["service"]).startswith("broker") for d in f.deaths
     ):
-        says = f"The topics could not be collected: {f.not_collected}."
+        says = _sentence(f"The topics could not be collected: {f.not_collected}")
         yield Doubt("interrupted" if f.interrupted else "broker-died", says)
     elif f.interrupted:
         yield Doubt("interrupted", "The run was interrupted.")

@@ -14,7 +14,7 @@ from contract.workload import load_workload
 from evaluator.collector import collect
 from evaluator.doubts import find_doubts, is_valid
 from evaluator.evidence import Evidence
-from evaluator.facts import gather
+from evaluator.gather import gather
 from evaluator.findings import Findings, look
 from evaluator.latency import write_latency
 from evaluator.resources import write_resources

@@ -120,7 +120,8 @@ class Evidence:
         if self.publisher is not None:
             return int(self.publisher.get("scheduled") or 0)
         slots = (self.axis.last_slot or 0) + 1
-        return round(self.conditions["settings"]["rate"] * slots * self.axis.slot_ms / 1000)
+        rate = float(self.conditions["settings"]["rate"])
+        return round(rate * slots * self.axis.slot_ms / 1000)
 
     def of_service(self) -> dict[str, list[dict[str, Any]]]:
         """The resource lines of each service within the measured window."""

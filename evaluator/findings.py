@@ -92,6 +92,7 @@ def _count(verdicts: DataFrame) -> pa.Table:
             F.count(F.lit(1)).alias("count"),
             F.sum("expected_copies").alias("expected_copies"),
             F.sum("lacking").alias("lacking"),
+            F.sum("incomplete").alias("incomplete"),
             F.min(last_ms).alias("last_ms_min"),
             F.max(last_ms).alias("last_ms_max"),
         )
@@ -116,7 +117,7 @@ def _by_slot(counts: pa.Table) -> list[dict[str, Any]]:
     """Counts by slot and verdict; `came` tells outputs from what is missing."""
     with_came = counts.append_column("came", counts["output_ms"].is_valid())
     summed = with_came.group_by(["slot", "awaited_slot", "verdict", "came"]).aggregate(
-        [("count", "sum"), ("expected_copies", "sum"), ("lacking", "sum")]
+        [("count", "sum"), ("expected_copies", "sum"), ("lacking", "sum"), ("incomplete", "sum")]
     )
     names = [name.removesuffix("_sum") for name in summed.column_names]
     rows: list[dict[str, Any]] = summed.rename_columns(names).to_pylist()

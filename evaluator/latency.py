@@ -41,10 +41,10 @@ def write_draft(verdicts: DataFrame, axis: TimeAxis, run_dir: Path) -> Path:
     """The measured outputs, sorted by slot and append time, in one file that Spark writes."""
     draft = run_dir / ".latency-draft"
     first, last = axis.first_measured, axis.last_measured
-    measured = verdicts.where(
-        F.col("verdict").isin("correct", "wrong")
-        & (F.col("slot").between(first, last) if first is not None else F.lit(False))
-    )
+    inside = F.lit(False)
+    if first is not None and last is not None:
+        inside = F.col("slot").between(first, last)
+    measured = verdicts.where(F.col("verdict").isin("correct", "wrong") & inside)
     names = [name for name, _ in LATENCY_COLUMNS if name != "in_stall"]
     one = measured.select(*names).coalesce(1).sortWithinPartitions("slot", "output_ms")
     one.write.mode("overwrite").parquet(draft.absolute().as_uri())

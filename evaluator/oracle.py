@@ -22,6 +22,8 @@ _SQL_TYPES: dict[FieldType, str] = {
 }
 #: records a partition: what one task holds in memory at once is a fraction of it
 _RECORDS_PER_PARTITION = 400_000
+#: below this a task's start costs more than its work
+_FEW_RECORDS = 50_000
 #: groups a partition: so that a partition's groups even out
 _BUCKETS_PER_PARTITION = 4
 
@@ -36,7 +38,8 @@ class Spread:
     @classmethod
     def over(cls, records: int, cores: int) -> Spread:
         """By the number of records, so that a group stays bounded whatever the rate."""
-        partitions = max(2 * cores, records // _RECORDS_PER_PARTITION + 1)
+        least = cores if records < _FEW_RECORDS else 2 * cores
+        partitions = max(least, records // _RECORDS_PER_PARTITION + 1)
         return cls(partitions, partitions * _BUCKETS_PER_PARTITION)
 
 

@@ -58,7 +58,8 @@ class Histogram:
         latencies, column = np.unique(bins // width, return_inverse=True)
         table = np.zeros((row.max() + 1, latencies.size), np.int64)
         np.add.at(table, (row, column), counts)
-        return cls(latencies * width * BIN_MS, table)
+        values_ms = np.asarray(latencies * (width * BIN_MS), np.float64)
+        return cls(values_ms, table)
 
     def median_ms(self) -> float:
         """The median of all slots together."""

@@ -11,7 +11,7 @@ from contract.doubts import Doubt
 from contract.results import SCHEMA
 from evaluator.doubts import is_valid
 from evaluator.evidence import Evidence
-from evaluator.facts import late_quantile
+from evaluator.gather import late_quantile
 from evaluator.findings import Findings
 from evaluator.resources import summarise
 from evaluator.stalls import stalls_to_json

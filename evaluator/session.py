@@ -29,6 +29,7 @@ def start_spark(cores: int | None = None) -> SparkSession:
         "spark.master": f"local[{cores}]",
         "spark.app.name": "tollgate-evaluator",
         "spark.pyspark.python": sys.executable,
+        "spark.python.daemon.module": "evaluator.worker_daemon",
         "spark.pyspark.driver.python": sys.executable,
         "spark.driver.memory": os.environ.get("EVALUATOR_MEMORY", "1g"),
         "spark.driver.host": "127.0.0.1",

@@ -21,7 +21,7 @@ DOUBLE_ABSOLUTE_MAX = 1e-12
 VERDICTS_SCHEMA = (
     "location string, lane string, kind string, slot int, token string, verdict string, "
     "partition int, offset long, output_ms long, detail string, awaited_slot int, "
-    "expected_copies long, lacking long, input_mean_ms double, input_last_ms long, due_ms double"
+    "expected_copies long, lacking long, incomplete long, input_mean_ms double, input_last_ms long, due_ms double"
 )
 _COLUMNS = [part.split()[0] for part in VERDICTS_SCHEMA.split(", ")]
 
@@ -111,6 +111,7 @@ def _with_verdict(judged: DataFrame, stage: Stage) -> DataFrame:
             ),
             "expected_copies": F.when(first & is_expected, F.col("copies")).otherwise(0),
             "lacking": F.coalesce(lacking, F.lit(0)).cast("long"),
+            "incomplete": (first & ~is_expected & known).cast("long"),
         }
     )
 
@@ -134,7 +135,7 @@ class Tally:
 
 
 def tally(rows: list[dict[str, Any]], stage: Stage, axis: TimeAxis, malformed: int) -> Tally:
-    """Count verdicts, from rows of slot, awaited_slot, verdict, count, lacking, expected_copies.
+    """Count verdicts, from rows of slot, awaited_slot, verdict, count, lacking, incomplete, expected_copies.
 
     What is awaited is what belongs to the slots up to the end of the measured window; without
     a window nothing is called missing. Outputs of the tail need not come, but must be right.
@@ -156,5 +157,5 @@ def tally(rows: list[dict[str, Any]], stage: Stage, axis: TimeAxis, malformed: i
         count(rows, "wrong"),
         count(rows, "unexpected"),
         malformed,
-        count(complete, "incomplete"),
+        sum(r["incomplete"] for r in complete),
     )

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from contract.results import RunFolder, write_json
 from contract.workload import load_workload, workload_names
 from evaluator.evaluate import evaluate_run
+from evaluator.session import connector_jars
 from evaluator.store import INPUTS_SCHEMA, Store
 
 _RECORDS = 64
@@ -18,6 +19,11 @@ _RECORDS = 64
 def warm_up(spark: SparkSession) -> None:
     """Go once through all that an evaluation does, in a temporary folder."""
     workload = load_workload(workload_names()[0])
+    if connector_jars():
+        # nothing is read, but the connector's classes are loaded
+        spark.read.format("kafka").options(
+            **{"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "none"}
+        ).load()
     with tempfile.TemporaryDirectory(prefix="tollgate-warm-up-") as name:
         folder = Path(name)
         run = RunFolder(folder / "runs" / "1-warm-up")

@@ -21,6 +21,10 @@ class Gate:
         self._begun = context.Value("q", -1, lock=False)
         self._last = context.Value("q", slots_max - 1, lock=False)
 
+    def is_past(self, slot: int) -> bool:
+        """Whether there is no use in waiting for that slot; `begin` has the last word."""
+        return slot > int(self._last.value)
+
     def begin(self, slot: int) -> bool:
         """Whether that slot may be sent; if so it counts as begun."""
         self._acquire()

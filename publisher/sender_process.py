@@ -69,11 +69,12 @@ def _run(order: Order, share: Share, gate: Gate, pipe: Connection) -> Done:
 def send_slots(sender: Sender, source: Source, gate: Gate, slot_ns: int) -> int:
     """Send slot after slot until the gate is closed; gives the last one, -1 for none."""
     slot = 0
-    while True:
+    while not gate.is_past(slot):
         # a slot begins no earlier than it is due: the gate closes after the furthest one begun
         records = source.records(slot)
         sender.wait_for(slot * slot_ns)
         if not gate.begin(slot):
-            return slot - 1
+            break
         sender.send(slot, records)
         slot += 1
+    return slot - 1

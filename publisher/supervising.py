@@ -26,8 +26,10 @@ from publisher.source import Facts, Share, SourceReport
 SENDER_RATE_MAX = 40_000
 #: from the moment all are ready to the first record
 START_AHEAD_NS = 200_000_000
-#: a sender waits no longer than this for brokers; reading a recorded source comes on top
+#: reading a long recording takes minutes; waiting for brokers has a bound of its own
 PREPARE_S_MAX = 600.0
+_STARTED = "publisher-started.json"
+_OUTCOME = "publisher.json"
 _LOOK_S = 0.1
 _JOIN_S_MAX = 5.0
 _PR_SET_PDEATHSIG = 1
@@ -55,6 +57,9 @@ class Wishes:
 def supervise(order: Order, senders: int, wishes: Wishes) -> None:
     """Run all senders to their end."""
     order.evidence_dir.mkdir(parents=True, exist_ok=True)
+    for name in (_STARTED, _OUTCOME):
+        # what an earlier attempt left must not be taken for ours
+        (order.evidence_dir / name).unlink(missing_ok=True)
     context = multiprocessing.get_context("spawn")
     gate = Gate(context, order.slots_max)
     crew = Crew(wishes)
@@ -112,7 +117,7 @@ def _start(order: Order, crew: Crew, gate: Gate, facts: Facts) -> dict[str, Any]
         "processes": len(crew),
     }
     crew.tell(start_ns)
-    write_json(order.evidence_dir / "publisher-started.json", head)
+    write_json(order.evidence_dir / _STARTED, head)
     return head
 
 
@@ -130,7 +135,7 @@ def _write_outcome(
         "last_slot": last_slots.pop(),
         "source": facts.report.to_json(),
     }
-    write_json(order.evidence_dir / "publisher.json", outcome)
+    write_json(order.evidence_dir / _OUTCOME, outcome)
 
 
 def _sender_main(order: Order, share: Share, gate: Gate, pipe: Connection, parent: int) -> None:

@@ -22,6 +22,7 @@ from evaluator.report.words import (
     mapping,
     memory,
     number,
+    plural,
     rows_of,
     struck,
     whole,
@@ -185,7 +186,7 @@ def _source(campaign: Campaign) -> Html:
     files = ", ".join(str(f) for f in found.get("files") or []) or "no files"
     words = (
         f"Source: {found.get('name')} ({files}), {whole(number(found.get('records')))} records, "
-        f"{whole(bad)} lines that could not be read{':' if bad else '.'}"
+        f"{plural(int(bad or 0), 'line')} that could not be read{':' if bad else '.'}"
     )
     examples = [el("li", el("code", str(e))) for e in found.get("bad_examples") or []]
     return join([el("p", words), el("ul", *examples) if examples else Html("")])

@@ -84,7 +84,7 @@ def latency_course(
     top = binned(course.max_ms, bins, np.max)
     parts.append(line(plot, xs, top, f"{look} hair", "max"))
     parts.append(line(plot, xs, binned(course.p50_ms, bins, _median), look, "p50"))
-    parts += _key_of_lines(plot, xs, [("max", top), ("p50", course.p50_ms)], look)
+    parts += _names(plot, ("max", top, look), ("p50", course.p50_ms, look))
     count = plural(len(course.stalls), "stall")
     says = f"Latency of each slot over {seconds(course.end_s)}, with {count} shaded."
     return svg(plot, key, f"Latency over time: {course.title}", says, parts)
@@ -94,15 +94,14 @@ def load_course(course: Course, width: int, bins: int, key: str) -> Html:
     """Inputs appended, outputs expected and outputs that came, by slot."""
     height = 190
     series = [course.appended_per_s, course.expected_per_s, course.outputs_per_s]
-    plot = _plot(course, width, height, Axis(0, even_top(series), height - 56, 26))
+    plot = _plot(course, width, height, Axis(0, even_top(series, 1.0), height - 56, 26))
     parts = [_stalls(plot, course), _frame(plot, "records/s", course)]
     xs = _middles(course, bins)
     inputs, expected, outputs = (binned(v, bins, np.mean) for v in series)
     parts.append(line(plot, xs, inputs, "ink dotted", "inputs appended"))
     parts.append(line(plot, xs, expected, "soft", "outputs expected"))
     parts.append(line(plot, xs, outputs, colour(course.rank), "outputs"))
-    parts += _key_of_lines(plot, xs, [("in", inputs)], "ink")
-    parts += _key_of_lines(plot, xs, [("out", outputs)], colour(course.rank), lower=True)
+    parts += _names(plot, ("in", inputs, "ink"), ("out", outputs, colour(course.rank)))
     return svg(plot, key, f"Throughput: {course.title}", "Inputs and outputs a second.", parts)
 
 
@@ -129,7 +128,7 @@ def lateness_course(course: Course, top_ms: float, width: int, bins: int, key: s
     parts.append(line(plot, xs, top, "soft hair", "max"))
     parts.append(line(plot, xs, p99, "ink dotted", "p99"))
     parts.append(line(plot, xs, p50, "ink", "p50"))
-    parts += _key_of_lines(plot, xs, [("max", top), ("p99", p99), ("p50", p50)], "ink")
+    parts += _names(plot, ("max", top, "ink"), ("p99", p99, "ink"), ("p50", p50, "ink"))
     return svg(plot, key, f"Lateness: {course.title}", "How late records were sent.", parts)
 
 
@@ -156,7 +155,7 @@ def _frame(plot: Plot, y_says: str, course: Course) -> Html:
         foot = plot.bottom + 23
         for left, right, words, class_ in phases:
             parts.append(box(left, foot, right - 1, foot + 13, class_, words))
-            if text_width(words, 10) < right - left:
+            if text_width(words, 11.5) < right - left:
                 parts.append(label((left + right) / 2, foot + 10, words, "phase-name", "middle"))
         parts.append(segment(start, plot.top, start, plot.bottom, "edge"))
         parts.append(segment(end, plot.top, end, plot.bottom, "edge"))
@@ -175,23 +174,17 @@ def _stalls(plot: Plot, course: Course) -> Html:
     return join(parts)
 
 
-def _key_of_lines(
-    plot: Plot,
-    xs: Floats,
-    series: Sequence[tuple[str, Floats]],
-    look: str,
-    lower: bool = False,
-) -> list[Html]:
-    """Names at the lines' right ends, kept apart from top to bottom."""
+def _names(plot: Plot, *series: tuple[str, Floats, str]) -> list[Html]:
+    """Names at the lines' right ends, in their colours, kept apart from top to bottom."""
     ends = []
-    for name, values in series:
+    for name, values, look in series:
         known = values[np.isfinite(values)]
-        if len(known) and len(xs):
-            ends.append((name, plot.y.at(float(known[-1]))))
+        if len(known):
+            ends.append((plot.y.at(float(known[-1])), name, look))
     parts, edge = [], plot.top - 10
-    for name, y in sorted(ends, key=lambda e: e[1]):
+    for y, name, look in sorted(ends, key=lambda e: e[0]):
         edge = max(y, edge + 12)
-        parts.append(label(plot.right + 4, edge + (15 if lower else 3), name, f"small fill {look}"))
+        parts.append(label(plot.right + 4, edge + 4, name, f"small fill {look}"))
     return parts
 
 

@@ -15,7 +15,7 @@ from evaluator.report.markup import Html, el, join, text
 from evaluator.report.material import Campaign
 from evaluator.report.plot import HALF, NARROW, WIDE
 from evaluator.report.scales import even_top
-from evaluator.report.words import NBSP, dig, number, plural
+from evaluator.report.words import NBSP, dig, listed, number, plural
 
 #: van Dongen et al., IEEE Big Data 2018: cumulative medians of their Flink pipeline
 PAPER_MEDIANS_MS = (
@@ -93,6 +93,8 @@ def _spreads(campaign: Campaign) -> list[Spread]:
 
 def time_section(courses: Sequence[Course]) -> list[Html]:
     """Latency over time, run by run, on one latency axis."""
+    empty = [c.title for c in courses if not np.isfinite(c.max_ms).any()]
+    courses = [c for c in courses if np.isfinite(c.max_ms).any()]
     if not courses:
         return [el("p", "No run left slots to draw.", class_="note")]
     scale = chart_time.latency_range(courses)
@@ -119,20 +121,24 @@ def time_section(courses: Sequence[Course]) -> list[Html]:
             f"output before the gap until what piled up is worked off.{marked}{merged}"
         ),
     )
-    return [caption, per_run(courses, draw, "time")]
+    none = f"Nothing was measured in {listed(empty)}." if empty else ""
+    return [caption, per_run(courses, draw, "time"), el("p", none, class_="note")]
 
 
 def load_section(courses: Sequence[Course]) -> list[Html]:
     """Throughput and backlog, run by run."""
     if not courses:
         return [el("p", "No run left slots to draw.", class_="note")]
-    bins = 160 if len(courses) <= LARGE_RUNS else 90
+    courses = [c for c in courses if np.nansum(c.appended_per_s) > 0]
+    few = len(courses) <= LARGE_RUNS
+    width, bins = (HALF, 160) if few else (NARROW, 90)
     cells = []
     for place, course in enumerate(courses):
-        pair = [chart_time.load_course(course, HALF, bins, f"load{place}")]
+        pair = [chart_time.load_course(course, width, bins, f"load{place}")]
         if len(course.backlog):
-            pair.append(chart_time.backlog_course(course, HALF, f"owed{place}"))
-        cells.append(el("div", _title(course), el("div", *pair, class_="grid two"), class_="pair"))
+            pair.append(chart_time.backlog_course(course, width, f"owed{place}"))
+        drawn = el("div", *pair, class_="grid two") if few else join(pair)
+        cells.append(el("div", _title(course), drawn, class_="pair"))
     caption = el(
         "p",
         el("b", "By slot"),
@@ -146,7 +152,7 @@ def load_section(courses: Sequence[Course]) -> list[Html]:
             "looked at every 100 ms, the largest of each point's span."
         ),
     )
-    return [caption, *cells]
+    return [caption, *cells] if few else [caption, el("div", *cells, class_="grid")]
 
 
 def lateness_charts(courses: Sequence[Course]) -> Html:

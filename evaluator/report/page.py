@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,7 +20,7 @@ def write_report(campaign_dir: Path) -> Path:
     target = CampaignFolder(campaign_dir).report
     draft = target.with_name(f".{target.name}.draft")
     draft.write_text(render(read_campaign(campaign_dir)), encoding="utf-8")
-    os.replace(draft, target)
+    draft.replace(target)
     return target
 
 

@@ -92,7 +92,7 @@ def _round_down(value: float) -> float:
     return next(s * size for s in (5, 2, 1) if s * size <= value * 1.0001)
 
 
-def even_top(values: Sequence[Floats], least: float = 1e-9) -> float:
+def even_top(values: Sequence[Floats], least: float = 0.1) -> float:
     """The top of an axis from nought that holds all values."""
     tops = [float(np.nanmax(v)) for v in values if np.isfinite(v).any()]
     return max(least, *tops) * 1.05 if tops else 1.0

@@ -60,10 +60,17 @@ nav a:hover{text-decoration:underline}
  border-radius:4px;padding:16px 20px 6px;margin:0 0 28px}
 .banner h2{font-size:18px;color:var(--bad)}
 .banner ul{padding-left:1.1em}
-.scroll{overflow-x:auto;margin:14px 0 6px;-webkit-overflow-scrolling:touch}
+.scroll{overflow-x:auto;margin:14px 0 8px;position:relative;
+ background:linear-gradient(to right,var(--paper) 60%,transparent),
+ linear-gradient(to left,var(--paper) 60%,transparent) right,
+ linear-gradient(to right,var(--rule),transparent),
+ linear-gradient(to left,var(--rule),transparent) right;
+ background-repeat:no-repeat;background-size:44px 100%,44px 100%,14px 100%,14px 100%;
+ background-attachment:local,local,scroll,scroll}
 .scroll:focus-visible{outline:2px solid var(--accent);outline-offset:3px}
 table{border-collapse:collapse;font-size:14px;line-height:1.35}
-caption{caption-side:bottom;text-align:left;color:var(--soft);font-size:13.5px;padding-top:8px}
+.unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);
+ white-space:nowrap}
 th,td{padding:6px 9px;text-align:left;vertical-align:baseline}
 thead th{font-weight:500;color:var(--soft);font-size:13px;white-space:nowrap}
 thead tr:last-child th{border-bottom:1px solid var(--ink)}
@@ -81,9 +88,11 @@ table.stages .span{color:var(--soft)}
 th.name{position:sticky;left:0;background:var(--paper);z-index:1}
 tr.run td,tr.run th{font-size:13px;border-top:0;padding-top:2px;padding-bottom:2px;
  color:var(--soft);font-weight:400!important}
+tr.run td.bad{color:var(--bad);font-weight:600!important}
 tr.run th{padding-left:26px!important}
 .verdict{white-space:nowrap}
 .bad{color:var(--bad);font-weight:600}
+.legend .swatch{margin-left:12px}
 .swatch{display:inline-block;width:11px;height:11px;border-radius:2px;margin-right:8px;
  background:currentColor}
 figure{margin:20px 0 8px}
@@ -93,10 +102,12 @@ svg.chart{display:block;width:100%;height:auto;overflow:visible}
 .for-phone{display:none}
 .grid{display:grid;gap:26px 34px;grid-template-columns:repeat(auto-fit,minmax(min(100%,320px),1fr))}
 .grid.small{gap:20px 22px;grid-template-columns:repeat(auto-fill,minmax(min(100%,235px),1fr))}
+.grid{margin-bottom:16px}
 .grid figure,.grid .course{margin:0}
 .grid h3,.pair h3{font-size:14.5px;margin:0 0 4px}
 .grid.two{grid-template-columns:repeat(auto-fit,minmax(min(100%,420px),1fr))}
 .pair{break-inside:avoid;margin-top:22px}
+.grid>.pair{margin-top:0}
 .course{break-inside:avoid;margin-top:18px}
 dl.facts{display:grid;grid-template-columns:max-content 1fr max-content 1fr;gap:3px 22px;
  font-size:14.5px}
@@ -156,19 +167,19 @@ SMALL_AND_PRINT = """
  .answer{font-size:22px}
  .for-desk{display:none}.for-phone{display:block}
  main>section{margin-top:42px}
- dl.facts{grid-template-columns:1fr;gap:0}
- dl.facts dd{margin-bottom:8px}
+ dl.facts{grid-template-columns:minmax(0,10em) minmax(0,1fr);gap:3px 16px}
  table.stages{width:auto}
 }
 @media print{
  body{font-size:11pt;background:#fff}
  nav,.readout{display:none}
  main,header.top,footer{max-width:none;padding-left:0;padding-right:0}
- .scroll{overflow:visible}
+ .scroll{overflow:visible;background:none}
  table{font-size:8.5pt}
  table.stages{font-size:6.6pt}
  table.stages th,table.stages td{padding:3px 3px;font-size:6.6pt}
- th.name{position:static}
+ th.name{position:static;background:none}
+ .answer{font-size:15pt}
  figure,.course,tr,li{break-inside:avoid}
  h2,h3,h4{break-after:avoid}
  .for-desk{display:block}.for-phone{display:none}

@@ -110,11 +110,11 @@ def read_inputs(batch: pd.DataFrame, stage: Stage) -> pd.DataFrame:
 def _read_output(key: bytes | None, value: bytes | None, stage: Stage) -> tuple[Any, ...]:
     """Identity, flaw and the stage's fields of one output."""
     name = (key or b"").decode(errors="backslashreplace")
-    fields = [None] * len(stage.fields)
-    unknown = (name, "", "", NO_SECOND, "")
+    fields: list[Any] = [None] * len(stage.fields)
+    identity: tuple[Any, ...] = (name, "", "", NO_SECOND, "")
     said = parse_object(value)
     if said is None:
-        return (*unknown, "the value is no JSON object", *fields)
+        return (*identity, "the value is no JSON object", *fields)
     place = split_key(name) if "lane" in stage.identity else (name, "")
     kind = ""
     if "kind" in stage.identity:
@@ -126,10 +126,9 @@ def _read_output(key: bytes | None, value: bytes | None, stage: Stage) -> tuple[
         if given is not None and fields[index] is None:
             flaws.append(f"{field} is no {kind_of_field}: {given!r}"[:200])
         if field == "timestamp" and fields[index] is not None:
-            second = int(fields[index]) // 1_000_000
-            unknown = (*(place or (name, "")), kind, second, "")
+            identity = (*(place or (name, "")), kind, fields[index] // 1_000_000, "")
     flaws += [f"there is no field {extra!r}" for extra, v in said.items() if v is not None]
-    return (*unknown, "; ".join(flaws) or None, *fields)
+    return (*identity, "; ".join(flaws) or None, *fields)
 
 
 def read_outputs(batch: pd.DataFrame, stage: Stage) -> pd.DataFrame:

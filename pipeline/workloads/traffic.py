@@ -37,7 +37,9 @@ def parse(records: DataFrame, plan: Plan) -> DataFrame:
     key = F.col("key").cast("string")
     cut = F.length(key) - F.length(F.substring_index(key, "/", -1))
     fields = F.from_json(text, _RECORD, options)
-    rows = records.select("kind", key.alias("key"), cut.alias("cut"), fields.alias("record"))
+    rows = records.where(_is_one_value(text)).select(
+        "kind", key.alias("key"), cut.alias("cut"), fields.alias("record")
+    )
     rows = rows.select("kind", "key", "cut", "record.*").where(_is_well_formed())
     rows = rows.select(
         "kind",
@@ -142,6 +144,22 @@ def outputs(rows: DataFrame, stage: str) -> DataFrame:
         F.struct(instant.alias("timestamp"), *shown), {"timestampFormat": _TIMESTAMP_FORMAT}
     )
     return rows.select(key.alias("key"), value.alias("value"))
+
+
+def _is_one_value(text: Column) -> Column:
+    # Spark's parser stops after the first JSON value and does not see what follows it. A flat
+    # object is known by its look; others must also parse with something set around them: what
+    # follows an object and closes an array early breaks the object around it, and the reverse.
+    flat = text.rlike(r"^\s*\{[^{}\[\]]*\}\s*$")
+    in_array = F.from_json(
+        F.concat(F.lit("["), text, F.lit("]")), "array<struct<internalId string>>"
+    )
+    in_object = F.from_json(
+        F.concat(F.lit('{"whole":'), text, F.lit("}")),
+        "whole struct<internalId string>, broken string",
+        {"columnNameOfCorruptRecord": "broken"},
+    )
+    return flat | ((F.size(in_array) == 1) & in_object["broken"].isNull())
 
 
 def _is_well_formed() -> Column:

@@ -132,7 +132,7 @@ def make_run(folder: RunFolder, plan: Plan, number: int, stage: str) -> dict[str
     measured = measured[kept]
     rows = {k: v[measured] for k, v in all_rows.items()}
     evidence = _publisher(folder, rng, plan)
-    slots = _slots(plan, all_rows, rows, evidence, lost)
+    slots = _slots(plan, all_rows, evidence, lost)
     resources = _resources(rng, plan)
     _write(folder.slots, SLOTS_COLUMNS, slots)
     _write(folder.resources, RESOURCES_COLUMNS, resources)
@@ -289,7 +289,6 @@ def _publisher(folder: RunFolder, rng: np.random.Generator, plan: Plan) -> dict[
 def _slots(
     plan: Plan,
     all_rows: dict[str, Any],
-    rows: dict[str, Any],
     sent: dict[str, Any],
     lost: int,
 ) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from campaigns import STAGES, Plan, make_campaign
 
 from evaluator.report import write_report
 from evaluator.report.chart_spread import Spread, cumulative, steps, tail
 from evaluator.report.plot import NARROW, WIDE
 from evaluator.report.scales import Axis, apart, binned, log_range
-from tests.unit.evaluator.campaigns import STAGES, Plan, make_campaign
 
 SLACK_PX = 0.11
 
@@ -39,7 +39,7 @@ def assert_inside(svg: ET.Element) -> None:
     "plan",
     [
         Plan(),
-        Plan(stages=STAGES, repeat=2, rate=80, invalid=(2,), dead=(5,)),
+        Plan(stages=STAGES, rate=40, invalid=(2,), dead=(5,)),
         Plan(warmup_slots=0, measured_slots=2, cooldown_slots=0, rate=8),
     ],
 )

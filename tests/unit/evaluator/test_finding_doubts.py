@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from contract.doubts import SEVERITIES
-from evaluator.doubts import Facts, find_doubts, is_valid
+from evaluator.doubts import find_doubts, is_valid
+from evaluator.facts import Facts
 
 LEADER = {"topic": "t", "partition": 0, "leader": 1, "epoch": 0}
 GOOD = Facts(

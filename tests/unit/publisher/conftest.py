@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from publisher.order import Order
 from publisher.sender_process import open_source
 from publisher.source import Record, Share
+
+ROOT = Path(__file__).resolve().parents[3]
+#: what the mock brokers give a new topic
+MOCK_PARTITIONS = 4
+WAIT_S_MAX = 60.0
+Environment = dict[str, str]
+Process = subprocess.Popen[str]
 
 ENVIRONMENT = {
     "RUN_ID": "test",
@@ -51,3 +63,91 @@ def sent() -> Callable[..., list[Record]]:
         return sorted(record for share in shares for record in share.records(slot))
 
     return send
+
+
+@pytest.fixture(scope="session")
+def brokers() -> Iterator[str]:
+    """librdkafka's mock brokers, which live as long as a producer of ours does."""
+    producer = Producer({"test.mock.num.brokers": 2, "log_level": 0})
+    found = producer.list_topics(timeout=WAIT_S_MAX).brokers.values()
+    yield ",".join(f"{broker.host}:{broker.port}" for broker in found)
+    producer.flush(0)
+
+
+@pytest.fixture
+def env(environment: Environment, brokers: str, tmp_path: Path) -> Environment:
+    """An environment with brokers, topics of its own, two senders and slots of 50 ms."""
+    return environment | {
+        "BOOTSTRAP_SERVERS": brokers,
+        "PARTITIONS": str(MOCK_PARTITIONS),
+        "INPUT_TOPICS": f"flow={tmp_path.name}.flow,speed={tmp_path.name}.speed",
+        "TEMPORAL_SCALE": "1200",
+        "RATE": "2000",
+        "PUBLISHERS": "2",
+    }
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[[Environment], Process]]:
+    """Starts the program; what a failed test leaves running is ended."""
+    processes: list[Process] = []
+
+    def starting(env: Environment) -> Process:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "publisher"],
+            cwd=ROOT,
+            env={"PATH": os.environ["PATH"], **env},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        processes.append(process)
+        return process
+
+    yield starting
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def finish() -> Callable[[Process], tuple[int, list[str]]]:
+    """Waits for the program's end: its exit code, and the lines on stderr."""
+
+    def finishing(process: Process) -> tuple[int, list[str]]:
+        _, errors = process.communicate(timeout=WAIT_S_MAX)
+        return process.returncode, errors.splitlines()
+
+    return finishing
+
+
+@pytest.fixture
+def appended(env: Environment) -> Iterator[Callable[[], int]]:
+    """Tells how many records the topics hold; 0 while they are not there."""
+    consumer = Consumer(
+        {"bootstrap.servers": env["BOOTSTRAP_SERVERS"], "group.id": "count", "log_level": 0}
+    )
+    topics = [pair.split("=")[1] for pair in env["INPUT_TOPICS"].split(",")]
+
+    def counting() -> int:
+        places = [TopicPartition(t, p) for t in topics for p in range(MOCK_PARTITIONS)]
+        try:
+            return sum(consumer.get_watermark_offsets(x, timeout=WAIT_S_MAX)[1] for x in places)
+        except KafkaException:
+            return 0
+
+    yield counting
+    consumer.close()
+
+
+@pytest.fixture
+def until() -> Callable[[Callable[[], Any]], Any]:
+    """Waits until a condition gives something true, and gives that."""
+
+    def waiting(condition: Callable[[], Any]) -> Any:
+        deadline_s = time.monotonic() + WAIT_S_MAX
+        while not (found := condition()):
+            assert time.monotonic() < deadline_s, "waited too long"
+            time.sleep(0.005)
+        return found
+
+    return waiting

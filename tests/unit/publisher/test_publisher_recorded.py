@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import json
 import random
 from collections import Counter
@@ -16,16 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contract.errors import UsageError
 from publisher.order import Order
 from publisher.source import Record, Share
 from publisher.workloads.traffic.line import BadLine, parse_line
 from publisher.workloads.traffic.recorded import RecordedSource, scaled_locations
-from publisher.workloads.traffic.recording import (
-    BAD_EXAMPLES_MAX,
-    LINE_BYTES_MAX,
-    Recording,
-)
 
 Sent = Callable[..., list[Record]]
 KEY = "au/1/5/u/7/x/3/k/x/d/h/n/RWS01_MONICA_00D00219A85F60200007_1"
@@ -201,59 +194,3 @@ def test_no_line_raises_anything_else(text: str) -> None:
     for candidate in (text, f"{KEY}/lane1= {text}", line(flow=text), line(timestamp=text)):
         with contextlib.suppress(BadLine):
             parse_line(candidate)
-
-
-def test_bad_lines_are_counted_and_never_stop_the_rest(tmp_path: Path) -> None:
-    good = minutes_of({"a": 2}, 1)
-    lines = [*(text for text, _ in BAD_LINES), "", *good, good[0], "  "]
-    lines.append(line(place="a", lane=1, minute=1, num_lanes=3))
-    lines.append(line(place="a", lane=3, minute=1, num_lanes=2))
-    report = Recording(Path(write(tmp_path / "x.txt", lines))).report
-    assert report.records == 4
-    assert report.bad_lines == len(BAD_LINES) + 3
-    assert len(report.bad_examples) == BAD_EXAMPLES_MAX
-    assert report.bad_examples[0] == "x.txt:1: no '= ' between key and value"
-
-
-@pytest.mark.parametrize(
-    ("extra", "why"),
-    [
-        (line(), "a second flow of this lane in 2017-03-15 14:41"),
-        (line(minute=1, num_lanes=2), "num_lanes is 2, and was 1 before"),
-        (line(lane=2), "lane2 is one lane more than num_lanes says"),
-        ("x" * (3 * LINE_BYTES_MAX), f"longer than {LINE_BYTES_MAX} bytes"),
-    ],
-)
-def test_lines_that_disagree_with_earlier_ones_are_bad(
-    tmp_path: Path, extra: str, why: str
-) -> None:
-    report = Recording(Path(write(tmp_path / "x.txt", [line(), extra, line("speed")]))).report
-    assert report.bad_examples == (f"x.txt:2: {why}",)
-    assert report.records == 2
-
-
-def test_gzip_is_read_and_a_broken_one_is_a_bad_line(tmp_path: Path) -> None:
-    packed = gzip.compress("\n".join(minutes_of({"a": 1}, 5)).encode())
-    (tmp_path / "good.gz").write_bytes(packed)
-    assert Recording(tmp_path / "good.gz").report.records == 10
-    (tmp_path / "cut.gz").write_bytes(packed[:-12])
-    (tmp_path / "none.gz").write_bytes(b"not packed at all")
-    report = Recording(tmp_path).report
-    # none but the whole file's lines: the cut one's repeat them
-    assert report.records == 10
-    assert any("broken gzip" in example and "none.gz" in example for example in report.bad_examples)
-
-
-def test_bytes_that_are_no_text_are_bad_lines(tmp_path: Path) -> None:
-    path = tmp_path / "x.txt"
-    path.write_bytes(b"\xff\xfe\n" + line().encode() + b"\n")
-    assert Recording(path).report.bad_examples == ("x.txt:1: not UTF-8",)
-
-
-@pytest.mark.parametrize("name", ["missing", "empty.txt", "bad.txt", "folder"])
-def test_a_source_without_a_usable_line_is_the_users_mistake(tmp_path: Path, name: str) -> None:
-    write(tmp_path / "empty.txt", [])
-    write(tmp_path / "bad.txt", ["rubbish"])
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(UsageError, match="SOURCE="):
-        Recording(tmp_path / name)

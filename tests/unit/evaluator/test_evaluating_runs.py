@@ -1,0 +1,213 @@
+"""Runs are evaluated whole: good ones are valid, each cheat is found by the doubt it deserves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from synthetic import Record, change_one, make_run
+
+from contract.results import (
+    LATENCY_COLUMNS,
+    QUANTILES,
+    RESOURCES_COLUMNS,
+    SLOTS_COLUMNS,
+    RunFolder,
+    read_json,
+)
+from evaluator.evaluate import evaluate_run
+from evaluator.serve import obey
+
+
+def evaluated(spark: SparkSession, root: Path, **asked: Any) -> dict[str, Any]:
+    run_dir, store = make_run(root, **asked)
+    evaluate_run(spark, run_dir, store, "c", collecting=False)
+    told: dict[str, Any] = read_json(RunFolder(run_dir).run_json)
+    return {**told, "dir": run_dir, "store": store}
+
+
+def grave(told: dict[str, Any]) -> list[str]:
+    return [doubt["id"] for doubt in told["doubts"] if doubt["severity"] == "invalid"]
+
+
+@pytest.mark.parametrize(
+    ("stage", "expected"),
+    [("ingest", 576), ("parse", 576), ("join", 288), ("tumbling", 144), ("sliding", 104)],
+)
+def test_a_good_run_is_valid(
+    spark: SparkSession, tmp_path: Path, stage: str, expected: int
+) -> None:
+    told = evaluated(spark, tmp_path, stage=stage)
+    assert told["valid"] and grave(told) == []
+    counts = told["outputs"]
+    assert counts["expected"] == counts["correct"] == expected
+    assert sum(counts.values()) == 2 * expected
+
+
+def test_what_a_run_leaves_has_the_contract_s_columns_and_exact_quantiles(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    told = evaluated(spark, tmp_path, stall_every_s=13, locations=20)
+    run = RunFolder(told["dir"])
+    for path, columns in (
+        (run.latency, LATENCY_COLUMNS),
+        (run.slots, SLOTS_COLUMNS),
+        (run.resources, RESOURCES_COLUMNS),
+    ):
+        schema = pq.read_schema(path)
+        types = [str(t) for t in schema.types]
+        assert schema.names == [name for name, _ in columns]
+        assert types == [kind for _, kind in columns]
+    rows = pq.read_table(run.latency)
+    output_ms = rows["output_ms"].to_numpy()
+    places = (("mean", "input_mean_ms"), ("last", "input_last_ms"), ("due", "due_ms"))
+    for name, column in places:
+        samples = output_ms - rows[column].to_numpy()
+        for quantile, q in QUANTILES:
+            assert told["latency_ms"][name][quantile] == np.quantile(samples, q)
+        assert told["latency_ms"][name]["avg"] == pytest.approx(samples.mean())
+    assert (output_ms - rows["input_mean_ms"].to_numpy()).min() > 0
+    order = np.lexsort([output_ms, rows["slot"].to_numpy()])
+    assert (order == np.arange(len(order))).all()
+    assert told["stalls"]["count"] == 2
+    stalled = int(np.sum(rows["in_stall"].to_numpy()))
+    assert told["latency_ms"]["last_outside_stalls"]["count"] == rows.num_rows - stalled > 0
+    slots = pq.read_table(run.slots).to_pylist()
+    assert [row["slot"] for row in slots] == list(range(40))
+    assert {row["appended"] for row in slots} == {80}
+    assert {(row["expected"], row["outputs"]) for row in slots} == {(40, 40)}
+    assert told["throughput"]["input_per_s"] == 80
+
+
+def forged(records: list[Record]) -> list[Record]:
+    middle = next(r for r in records if r.slot == 7)
+    return [*records, replace(records[-1], key=b"net/0/nowhere/lane1", value=middle.value)]
+
+
+def late_fault(records: list[Record]) -> list[Record]:
+    """Wrong in the tail, where nothing needs to come but what comes must be right."""
+    return change_one(records, lambda r: r.slot == 39, flow=-1)
+
+
+CHEATS: list[tuple[Any, dict[str, Any], str, dict[str, int]]] = [
+    ("drop", {"locations": 20}, "outputs-wrong", {"missing": 2, "correct": 1438}),
+    ("double", {}, "outputs-wrong", {"duplicate": 1, "correct": 288}),
+    ("off-by-one", {"stage": "tumbling"}, "outputs-wrong", {"wrong": 1, "correct": 143}),
+    ("early", {}, "output-before-input", {"correct": 288}),
+    (forged, {}, "outputs-wrong", {"unexpected": 1, "correct": 288}),
+    (late_fault, {}, "outputs-wrong", {"wrong": 1, "correct": 288}),
+]
+
+
+@pytest.mark.parametrize(("cheat", "plan", "doubt", "counts"), CHEATS)
+def test_a_cheat_is_found(
+    spark: SparkSession,
+    tmp_path: Path,
+    cheat: str | Callable[[list[Record]], list[Record]],
+    plan: dict[str, Any],
+    doubt: str,
+    counts: dict[str, int],
+) -> None:
+    told = evaluated(spark, tmp_path, cheat=cheat, **plan)
+    assert grave(told) == [doubt] and not told["valid"]
+    assert told["outputs"] == {**told["outputs"], **counts}
+    faults = {"missing", "duplicate", "wrong", "unexpected"} - counts.keys()
+    assert all(told["outputs"][name] == 0 for name in faults)
+    names = ["verdict", "detail", "partition", "offset", "slot"]
+    folder = f"{told['store'].removeprefix('file:')}/c/{told['dir'].name}/verdicts"
+    rows = pq.read_table(folder, columns=names).to_pylist()
+    if counts.get("wrong"):
+        (wrong,) = [row for row in rows if row["verdict"] == "wrong"]
+        assert wrong["detail"].startswith("flow: expected ") and wrong["offset"] is not None
+
+
+def test_outputs_of_the_tail_need_not_come(spark: SparkSession, tmp_path: Path) -> None:
+    def cut(records: list[Record]) -> list[Record]:
+        return [r for r in records if r.slot <= 35]
+
+    told = evaluated(spark, tmp_path, cheat=cut)
+    assert told["valid"] and told["outputs"]["missing"] == 0
+
+
+def test_what_the_inputs_leave_incomplete_is_counted_and_not_expected(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def with_gaps(records: list[Record]) -> list[Record]:
+        gone = next(r for r in records if r.slot == 12 and r.kind == "flow")
+        broken = replace(gone, value=b"{")
+        return [broken if r is gone else r for r in records]
+
+    told = evaluated(spark, tmp_path, inputs_also=with_gaps)
+    assert told["outputs"]["malformed_inputs"] == 1
+    assert told["outputs"]["incomplete"] == 1
+    assert told["outputs"]["unexpected"] == 1  # the synthetic engine did not see the gap
+    assert told["outputs"]["correct"] == told["outputs"]["expected"] == 287
+
+
+def test_malformed_records_pass_ingest_and_are_matched_by_their_bytes(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    junk = [(b"k", None), (b"k", None), (b"k", b""), (None, b"\xff")]
+
+    def add(records: list[Record]) -> list[Record]:
+        at_ms = records[50].timestamp_ms
+        return [*records[:50], *(replace(records[50], key=k, value=v) for k, v in junk)] + [
+            replace(r, timestamp_ms=max(r.timestamp_ms, at_ms)) for r in records[50:]
+        ]
+
+    told = evaluated(spark, tmp_path, stage="ingest", inputs_also=add, cheat=add)
+    assert grave(told) == []
+    assert told["outputs"]["correct"] == 580 and told["outputs"]["malformed_inputs"] == 4
+    lacking = evaluated(spark, tmp_path, stage="ingest", inputs_also=add, number=2)
+    assert lacking["outputs"]["missing"] == 4
+
+
+def test_a_run_without_a_window_is_evaluated_as_far_as_it_goes(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    died = {
+        "window": None,
+        "deaths": [{"service": "engine", "exit_code": 1, "log_tail": ["boom"]}],
+        "leaders": {"before": [], "after": None},
+        "drained": None,
+    }
+    told = evaluated(spark, tmp_path, conditions=died, cheat=lambda records: records[:100])
+    assert grave(told) == ["engine-died"]
+    assert told["outputs"]["missing"] is None and told["outputs"]["correct"] == 100
+    assert told["latency_ms"]["last"]["p50"] is None and told["window"] is None
+    assert told["failure"]["log_tail"] == ["boom"]
+
+
+def test_where_clock_and_publisher_are_apart_due_is_null(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    told = evaluated(spark, tmp_path, conditions={"same_machine": False})
+    assert told["latency_ms"]["due"]["count"] == 0 and told["latency_ms"]["last"]["count"] > 0
+
+
+def test_a_dead_broker_ends_in_an_invalid_run_and_not_in_waiting(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    run_dir, store = make_run(tmp_path)
+    valid, phases_s = evaluate_run(spark, run_dir, store, "c", collecting=True)
+    told = read_json(RunFolder(run_dir).run_json)
+    assert not valid and grave(told) == ["broker-died"]
+    assert "no broker answers" in told["failure"]["says"]
+    assert set(told["outputs"].values()) == {None}
+    assert pq.read_table(run_dir / "latency.parquet").num_rows == 0
+    assert phases_s["evaluate"] < 10
+
+
+def test_an_order_that_fails_is_answered_with_a_sentence(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert obey(spark, '{"do": "dance"}')["ok"] is False
+    broken = obey(spark, '{"do": "run"}')
+    assert broken["ok"] is False and "\n" not in broken["says"]
+    assert "Traceback" in capsys.readouterr().err
