@@ -40,6 +40,7 @@ _OTHERS = (
     "DIALECT",
     "SOURCE",
     "STORE",
+    "RESULTS",
     "RUNTIME",
 )
 KNOWN = (*_RUN_SETTINGS, *_OTHERS)

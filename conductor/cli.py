@@ -36,7 +36,8 @@ settings of bench and doctor, with their defaults:
   TEMPORAL_SCALE=60     seconds of data a second; a slot is a minute of data
   ARRIVAL=adjacent      or spread: a location's records over the whole slot
   SOURCE=network        or a file or folder of recorded lines
-  STORE=results/store   where topics and verdicts are kept
+  RESULTS=results       where campaigns are kept
+  STORE=RESULTS/store   where topics and verdicts are kept
   RUNTIME=auto          embedded is the only one yet
 """
 
@@ -90,7 +91,7 @@ def _bench(words: list[str]) -> int:
     from conductor.progress import Progress
     from conductor.summary import summary_lines
 
-    home, progress = this_checkout(), Progress()
+    home, progress = this_checkout(words), Progress()
     asked = understand(words, home)
     progress.say(f"runtime {asked.runtime_says}")
     with only_one(home, progress):
@@ -109,7 +110,7 @@ def _engine_check(words: list[str]) -> int:
     from conductor.home import this_checkout
     from conductor.progress import Progress
 
-    return engine_check(words, this_checkout(), Progress())
+    return engine_check(words, this_checkout(words), Progress())
 
 
 def _doctor(words: list[str]) -> int:
@@ -117,7 +118,7 @@ def _doctor(words: list[str]) -> int:
     from conductor.doctor import examine
     from conductor.home import this_checkout
 
-    home = this_checkout()
+    home = this_checkout(words)
     lines, stopped = examine(understand(words, home), home)
     print("\n".join(lines))
     return ExitCode.FAILURE if stopped else ExitCode.VALID
@@ -128,10 +129,10 @@ def _evaluator(verb: str, words: list[str]) -> int:
     from conductor.home import this_checkout
 
     paths = [w for w in words if "=" not in w]
-    given = read_words([w for w in words if "=" in w], ["CAMPAIGN"])
+    given = read_words([w for w in words if "=" in w], ["CAMPAIGN", "RESULTS"])
     if len(paths) > 1:
         raise UsageError(f"{verb} takes one campaign")
-    home = this_checkout()
+    home = this_checkout(words)
     folder = Path(paths[0] if paths else given.get("CAMPAIGN", str(home.results / "latest")))
     if not (folder / "campaign.json").exists():
         raise UsageError(f"{folder} is no campaign: it has no campaign.json")
@@ -144,8 +145,8 @@ def _clean(words: list[str]) -> int:
     from conductor.clean import clean
     from conductor.home import this_checkout
 
-    given = read_words(words, ["WHAT"])
-    print("\n".join(clean(this_checkout(), given.get("WHAT", "temporary"))))
+    given = read_words(words, ["WHAT", "RESULTS"])
+    print("\n".join(clean(this_checkout(words), given.get("WHAT", "temporary"))))
     return ExitCode.VALID
 
 

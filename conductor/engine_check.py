@@ -29,7 +29,7 @@ from contract.results import CampaignFolder, read_json
 from contract.settings import RunSettings
 from contract.workload import load_workload
 
-KNOWN = ("ENGINE", "STAGE", "MODE", "DIALECT", "WORKLOAD", "ENGINE_SETTINGS")
+KNOWN = ("ENGINE", "STAGE", "MODE", "DIALECT", "WORKLOAD", "RESULTS")
 #: half a second a slot: the outputs matter here, not the time
 TEMPORAL_SCALE = 120.0
 REFUSAL_S_MAX = 60.0

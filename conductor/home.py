@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,9 +17,10 @@ SCRATCH_PREFIX = "tollgate-"
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The folders of a checkout."""
+    """The folders of a checkout; results may be elsewhere."""
 
     path: Path
+    results_elsewhere: Path | None = None
 
     @property
     def artifacts(self) -> Path:
@@ -30,7 +32,7 @@ class Home:
 
     @property
     def results(self) -> Path:
-        return self.path / "results"
+        return self.results_elsewhere or self.path / "results"
 
     @property
     def engines(self) -> Path:
@@ -62,9 +64,11 @@ class Home:
         }
 
 
-def this_checkout() -> Home:
-    """The checkout that this program was started from."""
-    return Home(Path(__file__).resolve().parent.parent)
+def this_checkout(words: Iterable[str] = ()) -> Home:
+    """The checkout that this program was started from; RESULTS=folder puts results elsewhere."""
+    given = [w.partition("=")[2] for w in words if w.startswith("RESULTS=")]
+    elsewhere = Path(given[-1]).expanduser().resolve() if given and given[-1] else None
+    return Home(Path(__file__).resolve().parent.parent, elsewhere)
 
 
 def make_scratch() -> Path:

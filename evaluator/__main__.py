@@ -34,7 +34,7 @@ if __name__ == "__main__":
     except TollgateError as error:
         print(error, file=sys.stderr)
         code = int(error.exit_code)
-    except Exception:  # noqa: BLE001  the edge of the command line
+    except Exception:
         traceback.print_exc()
         code = 1
     sys.exit(code)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -21,6 +21,8 @@ _GIVE_UP_MS = 15_000
 
 def collect(spark: SparkSession, conditions: dict[str, Any], store: Store) -> None:
     """Read the run's topics from the earliest offset to the latest and keep them."""
+    if not conditions.get("bootstrap_servers") or not conditions.get("topics"):
+        raise ServiceFailed("the run ended before it had topics")
     servers = str(conditions["bootstrap_servers"])
     _need_a_broker(servers)
     inputs: dict[str, str] = conditions["topics"]["inputs"]

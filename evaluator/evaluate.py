@@ -14,8 +14,8 @@ from contract.workload import load_workload
 from evaluator.collector import collect
 from evaluator.doubts import find_doubts, is_valid
 from evaluator.evidence import Evidence
-from evaluator.gather import gather
 from evaluator.findings import Findings, look
+from evaluator.gather import gather
 from evaluator.latency import write_latency
 from evaluator.resources import write_resources
 from evaluator.run_json import run_json
@@ -46,9 +46,11 @@ def evaluate_run(
     began = clock()
     try:
         if collecting:
-            collect(spark, evidence.conditions, store)
-            phases_s["collect"] = round(clock() - began, 3)
-            began = clock()
+            try:
+                collect(spark, evidence.conditions, store)
+            finally:
+                phases_s["collect"] = round(clock() - began, 3)
+                began = clock()
         findings = look(spark, evidence, store, run)
     except TollgateError as error:
         not_collected = str(error)

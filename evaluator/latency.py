@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -106,7 +105,7 @@ def write_latency(draft: Path | None, path: Path, stalls: Sequence[Stall]) -> Me
             for one in np.unique(slot):
                 found = Distribution.of(last_ms[slot == one])
                 slots.setdefault(int(one), []).append(found)
-    os.replace(unfinished, path)
+    unfinished.replace(path)
     if draft is not None:
         shutil.rmtree(draft)
     return Measured(

@@ -11,8 +11,8 @@ from contract.doubts import Doubt
 from contract.results import SCHEMA
 from evaluator.doubts import is_valid
 from evaluator.evidence import Evidence
-from evaluator.gather import late_quantile
 from evaluator.findings import Findings
+from evaluator.gather import late_quantile
 from evaluator.resources import summarise
 from evaluator.stalls import stalls_to_json
 from evaluator.verdicts import Tally

@@ -44,7 +44,7 @@ def obey(spark: SparkSession, line: str) -> dict[str, Any]:
     except TollgateError as error:
         traceback.print_exc()
         return {"ok": False, "says": str(error)}
-    except Exception as error:  # noqa: BLE001  the edge: the conductor must get an answer
+    except Exception as error:  # the edge: the conductor must get an answer
         traceback.print_exc()
         says = f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"[:300]
         return {"ok": False, "says": says}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -87,4 +86,4 @@ def write_table(
     table = pa.table({n: [row[n] for row in rows] for n in schema.names}, schema=schema)
     draft = path.with_name(f".{path.name}.draft")
     pq.write_table(table, draft, compression="zstd")
-    os.replace(draft, path)
+    draft.replace(path)

@@ -11,7 +11,7 @@ _POINTS_MAX = 2000
 
 
 def slope_over_window(values: Sequence[float]) -> float:
-    """By how much the values grow from the first to the last: Theil–Sen, so outliers do not count."""
+    """By how much the values grow from first to last; Theil–Sen, so outliers do not count."""
     y = np.asarray(values, np.float64)
     x = np.arange(y.size, dtype=np.float64)
     step = -(-y.size // _POINTS_MAX)

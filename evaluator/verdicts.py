@@ -21,7 +21,8 @@ DOUBLE_ABSOLUTE_MAX = 1e-12
 VERDICTS_SCHEMA = (
     "location string, lane string, kind string, slot int, token string, verdict string, "
     "partition int, offset long, output_ms long, detail string, awaited_slot int, "
-    "expected_copies long, lacking long, incomplete long, input_mean_ms double, input_last_ms long, due_ms double"
+    "expected_copies long, lacking long, incomplete long, input_mean_ms double, "
+    "input_last_ms long, due_ms double"
 )
 _COLUMNS = [part.split()[0] for part in VERDICTS_SCHEMA.split(", ")]
 
@@ -135,7 +136,7 @@ class Tally:
 
 
 def tally(rows: list[dict[str, Any]], stage: Stage, axis: TimeAxis, malformed: int) -> Tally:
-    """Count verdicts, from rows of slot, awaited_slot, verdict, count, lacking, incomplete, expected_copies.
+    """Count verdicts, from the sums by slot and verdict.
 
     What is awaited is what belongs to the slots up to the end of the measured window; without
     a window nothing is called missing. Outputs of the tail need not come, but must be right.

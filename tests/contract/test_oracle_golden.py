@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def records(stage: Stage) -> pd.DataFrame:
     return JUDGE.read_inputs(topics, stage).assign(offset=topics["offset"])
 
 
-def as_told(row: dict[str, Any], stage: Stage) -> dict[str, Any]:
+def as_told(row: Mapping[Hashable, Any], stage: Stage) -> dict[str, Any]:
     """An expected output as the golden files tell it, timestamps as instants."""
     found = {}
     for name, kind in stage.fields:

@@ -28,6 +28,7 @@ def test_disorder_is_how_far_event_time_falls_behind(
     assert disorder_ms(at_ms, event_ms, event_ms) == found
 
 
+@pytest.mark.spark
 def test_the_clock_goes_back_only_along_a_partition(spark: SparkSession) -> None:
     names = ("topic", "partition", "offset", "timestamp_ms", "timestamp_type")
     rows = [

@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 from synthetic import make_campaign_conditions, make_run
 
 from contract.results import read_json, sha256_of
 from evaluator.campaign import write_campaign
 from evaluator.evaluate import evaluate_run
+
+pytestmark = pytest.mark.spark
 
 
 def campaign_of(

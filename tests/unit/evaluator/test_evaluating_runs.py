@@ -24,6 +24,8 @@ from contract.results import (
 from evaluator.evaluate import evaluate_run
 from evaluator.serve import obey
 
+pytestmark = pytest.mark.spark
+
 
 def evaluated(spark: SparkSession, root: Path, **asked: Any) -> dict[str, Any]:
     run_dir, store = make_run(root, **asked)
@@ -171,7 +173,7 @@ def test_malformed_records_pass_ingest_and_are_matched_by_their_bytes(
 def test_a_run_without_a_window_is_evaluated_as_far_as_it_goes(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    died = {
+    died: dict[str, Any] = {
         "window": None,
         "deaths": [{"service": "engine", "exit_code": 1, "log_tail": ["boom"]}],
         "leaders": {"before": [], "after": None},
@@ -202,6 +204,13 @@ def test_a_dead_broker_ends_in_an_invalid_run_and_not_in_waiting(
     assert set(told["outputs"].values()) == {None}
     assert pq.read_table(run_dir / "latency.parquet").num_rows == 0
     assert phases_s["evaluate"] < 10
+
+
+def test_a_run_that_never_had_topics_is_told_as_such(spark: SparkSession, tmp_path: Path) -> None:
+    nothing = {"topics": None, "bootstrap_servers": None, "window": None, "interrupted": True}
+    run_dir, store = make_run(tmp_path, conditions=nothing)
+    evaluate_run(spark, run_dir, store, "c", collecting=True)
+    assert grave(read_json(RunFolder(run_dir).run_json)) == ["interrupted"]
 
 
 def test_an_order_that_fails_is_answered_with_a_sentence(

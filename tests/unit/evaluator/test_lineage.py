@@ -15,6 +15,8 @@ from evaluator.lineage import due_ms_of, lineage, slot_of
 from evaluator.oracle import Oracle, Spread
 from evaluator.workloads.traffic import JUDGE
 
+pytestmark = pytest.mark.spark
+
 AXIS = TimeAxis(FIRST_DUE_MS, EVENT_START_S, 500.0, 5, 0, 5)
 
 

@@ -86,8 +86,8 @@ def read_outputs(stage: str, *values: tuple[bytes | None, bytes | None]) -> list
             "value": pd.Series([v for _, v in values], dtype=object),
         }
     )
-    rows: list[dict[str, Any]] = JUDGE.read_outputs(batch, WORKLOAD.stage(stage)).to_dict("records")
-    return rows
+    found = JUDGE.read_outputs(batch, WORKLOAD.stage(stage))
+    return [{str(n): value for n, value in row.items()} for row in found.to_dict("records")]
 
 
 TOTAL = {

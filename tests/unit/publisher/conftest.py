@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from publisher.order import Order
 from publisher.sender_process import open_source
@@ -122,18 +122,19 @@ def finish() -> Callable[[Process], tuple[int, list[str]]]:
 
 @pytest.fixture
 def appended(env: Environment) -> Iterator[Callable[[], int]]:
-    """Tells how many records the topics hold; 0 while they are not there."""
+    """Tells how many records the topics hold."""
     consumer = Consumer(
         {"bootstrap.servers": env["BOOTSTRAP_SERVERS"], "group.id": "count", "log_level": 0}
     )
     topics = [pair.split("=")[1] for pair in env["INPUT_TOPICS"].split(",")]
+    places = [TopicPartition(t, p) for t in topics for p in range(MOCK_PARTITIONS)]
+    # asking makes them: a consumer remembers for long that a topic was not there
+    producer = Producer({"bootstrap.servers": env["BOOTSTRAP_SERVERS"], "log_level": 0})
+    for topic in topics:
+        producer.list_topics(topic, timeout=WAIT_S_MAX)
 
     def counting() -> int:
-        places = [TopicPartition(t, p) for t in topics for p in range(MOCK_PARTITIONS)]
-        try:
-            return sum(consumer.get_watermark_offsets(x, timeout=WAIT_S_MAX)[1] for x in places)
-        except KafkaException:
-            return 0
+        return sum(consumer.get_watermark_offsets(x, timeout=WAIT_S_MAX)[1] for x in places)
 
     yield counting
     consumer.close()
