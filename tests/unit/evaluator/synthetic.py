@@ -13,7 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from synthetic_engine import (
+
+from contract.results import write_json
+from tests.unit.evaluator.synthetic_engine import (
     EVENT_START_S,
     FIRST_DUE_MS,
     Plan,
@@ -22,9 +24,11 @@ from synthetic_engine import (
     instant,
     outputs_of,
 )
-from synthetic_evidence import run_conditions, write_monitoring, write_publisher
-
-from contract.results import write_json
+from tests.unit.evaluator.synthetic_evidence import (
+    run_conditions,
+    write_monitoring,
+    write_publisher,
+)
 
 __all__ = [
     "EVENT_START_S",

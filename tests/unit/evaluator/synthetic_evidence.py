@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from synthetic_engine import EVENT_START_S, FIRST_DUE_MS, Plan
 
 from contract.results import write_json
+from tests.unit.evaluator.synthetic_engine import EVENT_START_S, FIRST_DUE_MS, Plan
 
 
 def run_conditions(plan: Plan) -> dict[str, Any]:

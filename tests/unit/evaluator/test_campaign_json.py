@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from synthetic import make_campaign_conditions, make_run
 
 from contract.results import read_json, sha256_of
 from evaluator.campaign import write_campaign
 from evaluator.evaluate import evaluate_run
+from tests.unit.evaluator.synthetic import make_campaign_conditions, make_run
 
 pytestmark = pytest.mark.spark
 

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from synthetic import Record, change_one, make_run
 
 from contract.results import (
     LATENCY_COLUMNS,
@@ -23,6 +22,7 @@ from contract.results import (
 )
 from evaluator.evaluate import evaluate_run
 from evaluator.serve import obey
+from tests.unit.evaluator.synthetic import Record, change_one, make_run
 
 pytestmark = pytest.mark.spark
 

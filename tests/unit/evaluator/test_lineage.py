@@ -7,13 +7,19 @@ from collections import defaultdict
 
 import pytest
 from pyspark.sql import SparkSession
-from synthetic import EVENT_START_S, FIRST_DUE_MS, Plan, input_records, topic_table
 
 from contract.workloads.traffic import WORKLOAD
 from evaluator.evidence import TimeAxis
 from evaluator.lineage import due_ms_of, lineage, slot_of
 from evaluator.oracle import Oracle, Spread
 from evaluator.workloads.traffic import JUDGE
+from tests.unit.evaluator.synthetic import (
+    EVENT_START_S,
+    FIRST_DUE_MS,
+    Plan,
+    input_records,
+    topic_table,
+)
 
 pytestmark = pytest.mark.spark
 

@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthetic import Plan, Record, input_records, outputs_of
 
 from contract.workloads.traffic import WORKLOAD
 from evaluator.strict_json import instant_us
 from evaluator.workload import NO_SECOND
 from evaluator.workloads.traffic import JUDGE, read_record
+from tests.unit.evaluator.synthetic import Plan, Record, input_records, outputs_of
 
 FLOW = {
     "internalId": "lane1",
