@@ -116,7 +116,7 @@ class Campaign:
             for repetition in range(1, self.asked.repeat + 1):
                 for stage in self.asked.stages:
                     number += 1
-                    plan = self._plan(number, stage, repetition)
+                    plan = self._plan(number, stage, repetition, evaluator.child.pid)
                     self.progress.run(f"run {number}/{total} {stage}: ")
                     died = self._one(Run(plan, runtime, cluster, self.progress), evaluator)
                     if died:
@@ -126,7 +126,7 @@ class Campaign:
             cluster.close()
         self.conditions["complete"] = True
 
-    def _plan(self, number: int, stage: str, repetition: int) -> RunPlan:
+    def _plan(self, number: int, stage: str, repetition: int, evaluator: int) -> RunPlan:
         folder = self.folder.run(number, stage)
         self.conditions["runs"].append(
             {
@@ -144,6 +144,7 @@ class Campaign:
             spec=self.asked.spec,
             execution=self.asked.execution,
             engine_folder=self.asked.engine_folder,
+            beside=(evaluator,),
         )
 
     def _one(self, run: Run, evaluator: Evaluator) -> str | None:

@@ -175,6 +175,7 @@ class Check:
             execution=execution,
             engine_folder=self.engine,
             publisher_env=self.golden.publisher_env(),
+            backlog=True,
         )
 
     def _one(self, run: CheckRun, evaluator: Evaluator, store: str) -> Result:

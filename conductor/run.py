@@ -28,14 +28,18 @@ DRAIN_S_MAX = 40.0
 #: outputs have come to rest when none came for so long
 QUIET_S = 1.5
 PUBLISHER_STOP_S_MAX = 30.0
-#: brokers that have just started or taken a run in are waited for
-BROKERS_QUIET_CORES = 0.25
-BROKERS_QUIET_S_MAX = 20.0
+#: what has just started, taken a run in or judged one is waited for
+QUIET_CORES = 0.25
+QUIET_WAIT_S_MAX = 20.0
+#: a starting engine is given so long before it is fed, unless it is idle sooner
+IDLE_WAIT_S_MAX = 30.0
+IDLE_LOOKS = 2
 POLL_S = 0.5
 #: a failed request to a broker may be seen before the broker is seen to be dead
 DEATH_S_MAX = 2.0
 #: how far behind the newest due slot an engine that keeps up may be: a batch, a checkpoint
 READY_LAG_S = 2.5
+READY_LOOKS = 3
 #: what a window waits for besides: its own end and the record that shows it
 WINDOWED_LAG_SLOTS = 2
 
@@ -51,6 +55,10 @@ class RunPlan:
     execution: Execution
     engine_folder: Path
     publisher_env: dict[str, str] = field(default_factory=dict)
+    #: whether the input is there before the engine is
+    backlog: bool = False
+    #: processes besides the runtime's that must be quiet before the run begins
+    beside: tuple[int, ...] = ()
 
 
 class Run:
@@ -119,13 +127,14 @@ class Run:
         )
         self.seen.leaders_before = self.cluster.leaders(self.topics.all)
         self.seen.types_before = self.cluster.timestamp_types(self.topics.all)
-        trees = [ProcessTree(child.pid) for child in self.runtime.brokers]
-        deadline = time.monotonic() + BROKERS_QUIET_S_MAX
+        pids = [*self.runtime.pids().values(), *self.plan.beside]
+        trees = [ProcessTree(pid) for pid in pids]
+        deadline = time.monotonic() + QUIET_WAIT_S_MAX
         while time.monotonic() < deadline:
             cores = cores_of(trees, POLL_S, time.sleep)
             self._check()
-            self.progress.tick(f"brokers use {cores:.2f} cores")
-            if cores < BROKERS_QUIET_CORES:
+            self.progress.tick(f"brokers and evaluator use {cores:.2f} cores")
+            if cores < QUIET_CORES:
                 return
 
     def start(self) -> None:
@@ -139,6 +148,8 @@ class Run:
         self._engine = self.runtime.start_engine(
             self.plan.engine_folder, self.plan.spec, order, log / "engine.log"
         )
+        if not self.plan.backlog:
+            self._wait_until_idle(self._engine)
         self._publisher = self.runtime.start_publisher(self._publisher_env(), log / "publisher.log")
         started = self.plan.folder.evidence / "publisher-started.json"
         self._wait(started.exists, START_S_MAX, "the publisher to start")
@@ -146,6 +157,17 @@ class Run:
         self.seen.first_due_ms = float(facts["first_due_ms"])
         self.seen.event_start_s = int(facts["event_start_s"])
         self.seen.slot_ms = float(facts["slot_ms"])
+
+    def _wait_until_idle(self, engine: Child) -> None:
+        """An engine that has started and waits for input is quiet; there is no better sign."""
+        tree = ProcessTree(engine.pid)
+        deadline = time.monotonic() + IDLE_WAIT_S_MAX
+        quiet = 0
+        while quiet < IDLE_LOOKS and time.monotonic() < deadline:
+            self._check()
+            cores = cores_of([tree], POLL_S, time.sleep)
+            self.progress.tick(f"the engine starts, {cores:.2f} cores")
+            quiet = quiet + 1 if cores < QUIET_CORES else 0
 
     def order(self, state_dir: str) -> EngineOrder:
         """What the engine is told."""
@@ -201,21 +223,23 @@ class Run:
         lag = math.ceil(READY_LAG_S * 1000 / self.seen.slot_ms)
         if self.plan.settings.dialect == "windowed":
             lag += WINDOWED_LAG_SLOTS
-        newest: int | None = None
+        newest: list[int] = []
+        in_step = 0
 
         def keeps_up() -> bool:
-            nonlocal newest
-            newest = max(self.newest_output_slots(), default=None)
+            nonlocal newest, in_step
+            newest, due = self.newest_output_slots(), self.due_slot()
             self._count()
-            self.progress.tick(
-                f"newest output slot {'none' if newest is None else newest} of {self.due_slot()}"
-            )
-            return newest is not None and newest >= self.due_slot() - lag
+            self.progress.tick(f"newest outputs of slots {newest or 'none'}, due {due}")
+            # In its first seconds an engine is not behind because nothing is due yet.
+            near = bool(newest) and due > 2 * lag and min(newest) >= due - lag
+            in_step = in_step + 1 if near else 0
+            return in_step >= READY_LOOKS
 
         try:
             self._wait(keeps_up, READY_S_MAX, "the engine to keep up")
         except TookTooLong:
-            seen = "no output at all" if newest is None else f"newest output of slot {newest}"
+            seen = f"newest outputs of slots {newest}" if newest else "no output at all"
             self.seen.never_ready = (
                 f"the engine did not keep up within {READY_S_MAX:.0f} s: {seen}, "
                 f"while slot {self.due_slot()} was due"

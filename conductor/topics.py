@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from contract.errors import ServiceFailed
 
@@ -68,11 +68,15 @@ class Cluster:
             assignments[partition] = [clock, *others][:replication]
         configs = {"message.timestamp.type": "LogAppendTime", "retention.ms": "-1"}
         wanted = {name: {"assignments": assignments, "configs": configs} for name in topics}
-        try:
-            self._admin.create_topics(wanted)
+
+        def create() -> None:
+            try:
+                self._admin.create_topics(wanted)
+            except TopicAlreadyExistsError:
+                pass  # an earlier attempt whose answer was lost; names are never used twice
             self._admin.wait_for_topics(list(topics), timeout_ms=REQUEST_MS_MAX)
-        except KafkaError as error:
-            raise ServiceFailed(f"topics could not be created: {error}") from None
+
+        self._patiently(create, "topics could not be created")
         self._wait_for_replicas(topics)
 
     def _wait_for_replicas(self, topics: Sequence[str]) -> None:

@@ -15,7 +15,6 @@ from contract.errors import TollgateError, unknown_name
 from evaluator.campaign import finish_campaign
 from evaluator.evaluate import evaluate_run
 from evaluator.session import start_spark
-from evaluator.warm_up import warm_up
 
 
 def serve() -> int:
@@ -24,7 +23,6 @@ def serve() -> int:
     # whatever Spark, the JVM or a worker prints belongs to stderr
     os.dup2(2, 1)
     spark = start_spark()
-    warm_up(spark)
     for line in sys.stdin:
         if line.strip():
             _answer(answers, obey(spark, line))

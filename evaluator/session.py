@@ -36,7 +36,8 @@ def start_spark(cores: int | None = None) -> SparkSession:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.extraClassPath": os.pathsep.join(str(jar) for jar in connector_jars()),
         "spark.driver.extraJavaOptions": (
-            f"-Djava.io.tmpdir={temporary} -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+            f"-Djava.io.tmpdir={temporary} -XX:-UsePerfData"
+            " -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
         ),
         "spark.local.dir": temporary,
         "spark.sql.warehouse.dir": str(Path(temporary, "tollgate-warehouse")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from types import FrameType
@@ -44,9 +45,9 @@ def _run(order: EngineOrder, tuning: Tuning, stopping: threading.Event) -> int:
 
     jars = Path(os.environ["TOLLGATE_ARTIFACTS"]) / "spark-kafka"
     log = Path(__file__).with_name("log4j2.properties")
-    os.environ["PYSPARK_SUBMIT_ARGS"] = (
-        f"--driver-java-options -Dlog4j2.configurationFile={log} pyspark-shell"
-    )
+    options = f"-Dlog4j2.configurationFile={log} -Djava.io.tmpdir={tempfile.gettempdir()}"
+    options += f" -XX:-UsePerfData {tuning.jvm_options.replace('+-', ' -')}"
+    os.environ["PYSPARK_SUBMIT_ARGS"] = f"--driver-java-options '{options}' pyspark-shell"
     builder = SparkSession.builder.master(master_of(order))
     for name, value in spark_conf(order, tuning, jars).items():
         builder = builder.config(name, value)

@@ -35,6 +35,7 @@ class Tuning:
     state_kept_ms: int
     linger_ms: int
     memory_mb: int
+    jvm_options: str
     state_store: str
     checkpoint_files: str
     checkpoint_checksums: bool

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from campaigns import STAGES, Plan, make_campaign
+from tests.unit.evaluator.campaigns import STAGES, Plan, make_campaign
 
 from evaluator.report import write_report
 from evaluator.report.chart_spread import Spread, cumulative, steps, tail

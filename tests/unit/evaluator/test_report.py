@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from campaigns import STAGES, Plan, make_campaign
+from tests.unit.evaluator.campaigns import STAGES, Plan, make_campaign
 
 from contract.errors import UsageError
 from contract.results import read_json, write_json

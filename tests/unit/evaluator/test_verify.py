@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from campaigns import STAGES, Plan, make_campaign, seal
+from tests.unit.evaluator.campaigns import STAGES, Plan, make_campaign, seal
 
 from contract.errors import ExitCode
 from contract.results import read_json, write_json
