@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.unit.evaluator.campaigns import STAGES, Plan, make_campaign
 
 from evaluator.report import write_report
 from evaluator.report.chart_spread import Spread, cumulative, steps, tail
 from evaluator.report.plot import NARROW, WIDE
 from evaluator.report.scales import Axis, apart, binned, log_range
+from tests.unit.evaluator.campaigns import STAGES, Plan, make_campaign
 
 SLACK_PX = 0.11
 

@@ -8,12 +8,12 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from tests.unit.evaluator.campaigns import STAGES, Plan, make_campaign
 
 from contract.errors import UsageError
 from contract.results import read_json, write_json
 from evaluator.report import write_report
 from evaluator.report.style import COLOURS
+from tests.unit.evaluator.campaigns import STAGES, Plan, make_campaign
 
 PLANS = {
     "two": Plan(),

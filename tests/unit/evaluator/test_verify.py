@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from tests.unit.evaluator.campaigns import STAGES, Plan, make_campaign, seal
 
 from contract.errors import ExitCode
 from contract.results import read_json, write_json
 from evaluator.verify import verify
+from tests.unit.evaluator.campaigns import STAGES, Plan, make_campaign, seal
 
 
 @pytest.mark.parametrize(
