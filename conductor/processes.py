@@ -10,11 +10,14 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import psutil
+
 from contract.errors import EnvironmentLacking
 
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
 LOG_TAIL_LINES = 12
+KILL_S_MAX = 10.0
 
 
 def _die_with_parent() -> None:
@@ -92,15 +95,35 @@ class Child:
         return code
 
     def kill(self) -> None:
-        """End its whole process group now; harmless when it is gone already."""
-        try:
-            os.killpg(self.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        """End its whole session now; harmless when it is gone already.
+
+        A session and not only its process group: Spark's Python workers make groups of their own.
+        """
+        deadline = time.monotonic() + KILL_S_MAX
+        while (left := _of_session(self.pid)) and time.monotonic() < deadline:
+            for pid in left:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+            self.process.poll()
+            time.sleep(0.01)
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
                 pipe.close()
+
+
+def _of_session(session: int) -> list[int]:
+    """The processes of a session that still run; ended ones that nobody has waited for do not."""
+    found: list[int] = []
+    for pid in psutil.pids():
+        try:
+            if os.getsid(pid) == session and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+                found.append(pid)
+        except (ProcessLookupError, PermissionError, psutil.Error):
+            continue
+    return found
 
 
 def stop_all(children: Sequence[Child], grace_s: float) -> None:

@@ -27,17 +27,21 @@ class Cluster:
 
     def __init__(self, bootstrap_servers: str) -> None:
         self.bootstrap_servers = bootstrap_servers
-        servers = bootstrap_servers.split(",")
+        self._admin = self._connect()
+        self._tail: KafkaConsumer | None = None
+
+    def _connect(self) -> KafkaAdminClient:
         try:
-            self._admin = KafkaAdminClient(
-                bootstrap_servers=servers,
+            return KafkaAdminClient(
+                bootstrap_servers=self.bootstrap_servers.split(","),
                 client_id="tollgate-conductor",
                 request_timeout_ms=REQUEST_MS_MAX,
                 bootstrap_timeout_ms=2000,
             )
         except KafkaError as error:
-            raise ServiceFailed(f"no broker of {bootstrap_servers} answered: {error}") from None
-        self._tail: KafkaConsumer | None = None
+            raise ServiceFailed(
+                f"no broker of {self.bootstrap_servers} answered: {error}"
+            ) from None
 
     def close(self) -> None:
         """Give the connections back."""
@@ -158,7 +162,7 @@ class Cluster:
         return [r.value for records in polled.values() for r in records if r.value is not None]
 
     def _patiently(self, ask: Callable[[], Any], trouble: str) -> Any:
-        """Ask again where the client's picture of the cluster was for a moment out of date."""
+        """Ask again with a new client: one that met the cluster early may keep a wrong picture."""
         attempt = 1
         while True:
             try:
@@ -167,7 +171,9 @@ class Cluster:
                 if attempt == ATTEMPTS:
                     raise ServiceFailed(f"{trouble}: {error}") from None
             attempt += 1
-            time.sleep(0.2)
+            time.sleep(0.3)
+            self._admin.close()
+            self._admin = self._connect()
 
 
 def _first(mapping: dict[str, Any], *names: str) -> Any:

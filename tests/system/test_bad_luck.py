@@ -17,7 +17,7 @@ pytestmark = pytest.mark.brokers
 EXAMPLE = ["ENGINE=example", "STAGE=parse", "ALONE=1", *SHORT]
 
 
-@pytest.mark.parametrize("phase", ["start: 3 brokers", "keeps up", "measure", "evaluate"])
+@pytest.mark.parametrize("phase", ["start: 3 brokers", "keeps up", "measure", ": evaluate"])
 def test_ctrl_c_leaves_nothing(tollgate: Tollgate, phase: str) -> None:
     process = tollgate.start("bench", *EXAMPLE)
     tollgate.wait_until(process, lambda: phase in tollgate.said(process))
