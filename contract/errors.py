@@ -3,10 +3,9 @@
 TollgateError            1  something failed; the message is one sentence for the user
 ├── UsageError           2  the user's mistake: the message says what to write instead
 ├── EnvironmentLacking   1  the machine lacks something (Java, a port, disk)
-├── ServiceFailed        1  a broker, engine, publisher or evaluator failed at something
-│   ├── ServiceDied      1  it ended by itself
-│   └── TookTooLong      1  it did not get there in its time
-└── InvalidResult        3  a run or campaign ended but must not be trusted
+└── ServiceFailed        1  a broker, engine, publisher or evaluator failed at something
+    ├── ServiceDied      1  it ended by itself
+    └── TookTooLong      1  it did not get there in its time
 """
 
 from __future__ import annotations
@@ -53,12 +52,6 @@ class ServiceDied(ServiceFailed):
 
 class TookTooLong(ServiceFailed):
     """A service did not get there in its time."""
-
-
-class InvalidResult(TollgateError):
-    """The work ended, but its figures must not be trusted."""
-
-    exit_code = ExitCode.INVALID
 
 
 def unknown_name(kind: str, given: str, known: Iterable[str]) -> UsageError:

@@ -25,6 +25,18 @@ from typing import Any
 
 SCHEMA = 1
 
+#: what run.json repeats from the conductor's conditions, word for word
+TOLD = (
+    "run_id",
+    "workload",
+    "stage",
+    "engine",
+    "engine_version",
+    "mode",
+    "dialect",
+    "runtime",
+    "settings",
+)
 ATTRIBUTIONS = ("mean", "last", "due")
 QUANTILES: tuple[tuple[str, float], ...] = (
     ("p5", 0.05),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from contract.doubts import Doubt
-from contract.results import SCHEMA
+from contract.results import SCHEMA, TOLD
 from evaluator.doubts import is_valid
 from evaluator.evidence import Evidence
 from evaluator.findings import Findings
@@ -16,19 +16,6 @@ from evaluator.gather import late_quantile
 from evaluator.resources import summarise
 from evaluator.stalls import stalls_to_json
 from evaluator.verdicts import Tally
-
-#: the run's own facts, as the conductor told them
-_TOLD = (
-    "run_id",
-    "workload",
-    "stage",
-    "engine",
-    "engine_version",
-    "mode",
-    "dialect",
-    "runtime",
-    "settings",
-)
 
 
 def run_json(
@@ -47,7 +34,7 @@ def run_json(
         outputs = dict.fromkeys(outputs)
     return {
         "schema": SCHEMA,
-        **{name: told.get(name) for name in _TOLD},
+        **{name: told.get(name) for name in TOLD},
         "delivery": told.get("delivery"),
         "checkpoint_s": told.get("checkpoint_s"),
         "valid": is_valid(list(doubts)),

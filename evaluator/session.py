@@ -1,4 +1,4 @@
-"""Start Spark as the evaluator uses it, and warm it; know nothing of runs."""
+"""Start Spark as the evaluator uses it; know nothing of runs."""
 
 from __future__ import annotations
 

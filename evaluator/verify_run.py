@@ -11,26 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from contract.doubts import SEVERITIES
-from contract.results import SCHEMA, RunFolder
+from contract.results import SCHEMA, TOLD, RunFolder
 from evaluator import quantities
 from evaluator.quantities import flags, floats
 from evaluator.verify_doubts import demanded
 from evaluator.verify_parts import RELATIVE, Check, Kept, compare
 
-#: what run.json repeats from its conditions
-TOLD = (
-    "run_id",
-    "workload",
-    "stage",
-    "engine",
-    "engine_version",
-    "mode",
-    "dialect",
-    "runtime",
-    "settings",
-    "delivery",
-    "checkpoint_s",
-)
+#: what is looked at besides what every run.json repeats
+_TOLD_TOO = ("delivery", "checkpoint_s")
 
 
 def check_run(folder: RunFolder) -> tuple[dict[str, Any], list[Check]]:
@@ -68,7 +56,7 @@ def _all(where: str, told: Any, found: Any) -> Iterator[Check]:
 
 def _identity(kept: Kept) -> Iterator[Check]:
     yield Check(f"{kept.name} schema", kept.run.get("schema"), SCHEMA)
-    for key in TOLD:
+    for key in (*TOLD, *_TOLD_TOO):
         if key in kept.conditions:
             yield Check(f"{kept.name} {key}", kept.run.get(key), kept.conditions[key])
 
