@@ -6,7 +6,6 @@ import fcntl
 import os
 import secrets
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -18,11 +17,12 @@ from conductor.asked import Asked
 from conductor.doctor import lacks
 from conductor.embedded import EmbeddedRuntime
 from conductor.evaluating import Evaluator
-from conductor.home import Home, make_scratch
+from conductor.home import Home
 from conductor.java import find_java
 from conductor.machine import machine_facts, pins
 from conductor.progress import Progress
 from conductor.run import Run, RunPlan
+from conductor.services import Services, services
 from contract.errors import EnvironmentLacking
 from contract.results import SCHEMA, CampaignFolder, RunFolder, read_json, write_json
 
@@ -70,6 +70,8 @@ class Campaign:
             "complete": False,
             "says": None,
         }
+        #: a run that the evaluator is still at, and its entry in `runs`
+        self._pending: tuple[dict[str, Any], Run] | None = None
 
     def _settings(self) -> dict[str, Any]:
         settings = self.asked.settings
@@ -84,49 +86,35 @@ class Campaign:
         problem = next(iter(lacks(self.asked, self.home)), None)
         if problem:
             raise EnvironmentLacking(problem)
-        scratch = make_scratch()
-        runtime = EmbeddedRuntime(self.home, self.java, scratch)
-        evaluator: Evaluator | None = None
+        logs = self.folder.path / "logs"
         try:
-            log = self.folder.path / "logs" / "evaluator.log"
-            runtime.start_brokers(self.asked.settings.brokers, 1)
-            evaluator = Evaluator(sys.executable, runtime.env, log, scratch)
-            self._runs(runtime, evaluator)
-            return self._conclude(evaluator)
+            with services(
+                self.home, self.java, self.asked.settings.brokers, logs, self.progress
+            ) as up:
+                self._runs(up)
+                return self._conclude(up.evaluator)
         except KeyboardInterrupt:
             self._abandon("interrupted by the user")
             raise
-        finally:
-            runtime.end()
-            if evaluator is not None:
-                evaluator.stop()
-            shutil.rmtree(scratch, ignore_errors=True)
-            self.progress.clear()
 
     def _say(self, sentence: str) -> None:
         self.progress.say(f"tollgate: {sentence}")
 
-    def _runs(self, runtime: EmbeddedRuntime, evaluator: Evaluator) -> None:
-        self.progress.run("")
-        self.progress.phase(f"start: {self.asked.settings.brokers} brokers, evaluator")
-        cluster = runtime.wait_for_brokers(self.progress.tick)
-        try:
-            total = self.asked.repeat * len(self.asked.stages)
-            number = 0
-            for repetition in range(1, self.asked.repeat + 1):
-                for stage in self.asked.stages:
-                    number += 1
-                    plan = self._plan(number, stage, repetition, evaluator.child.pid)
-                    self.progress.run(f"run {number}/{total} {stage}: ")
-                    died = self._one(Run(plan, runtime, cluster, self.progress), evaluator)
-                    if died:
-                        self.conditions["says"] = died
-                        return
-        finally:
-            cluster.close()
+    def _runs(self, up: Services) -> None:
+        total = self.asked.repeat * len(self.asked.stages)
+        number = 0
+        for repetition in range(1, self.asked.repeat + 1):
+            for stage in self.asked.stages:
+                number += 1
+                self.progress.run(f"run {number}/{total} {stage}: ")
+                plan = self._plan(number, stage, repetition, up.evaluator)
+                self._one(Run(plan, up.runtime, up.cluster, self.progress), up.evaluator)
+                if self.conditions["says"]:
+                    return
+        self._settle(up.evaluator)
         self.conditions["complete"] = True
 
-    def _plan(self, number: int, stage: str, repetition: int, evaluator: int) -> RunPlan:
+    def _plan(self, number: int, stage: str, repetition: int, evaluator: Evaluator) -> RunPlan:
         folder = self.folder.run(number, stage)
         self.conditions["runs"].append(
             {
@@ -144,25 +132,36 @@ class Campaign:
             spec=self.asked.spec,
             execution=self.asked.execution,
             engine_folder=self.asked.engine_folder,
-            beside=(evaluator,),
+            beside=(evaluator.child.pid,),
+            before_input=lambda: self._settle(evaluator),
         )
 
-    def _one(self, run: Run, evaluator: Evaluator) -> str | None:
-        """Execute and evaluate a run; a sentence if a service died in it."""
-        entry = self.conditions["runs"][-1]
+    def _one(self, run: Run, evaluator: Evaluator) -> None:
+        """Execute a run and have it evaluated, while the next one's engine starts if it can."""
         run.execute()
         keep_broker_logs(run.runtime, run.plan.folder)
-        evaluate(run.plan.folder, self.asked.store, self.campaign_id, evaluator, self.progress)
+        self.progress.phase("evaluate")
+        evaluator.give(run_order(run.plan.folder, self.asked.store, self.campaign_id))
+        self._pending = (self.conditions["runs"][-1], run)
+        if run.seen.deaths:
+            self._settle(evaluator)
+
+    def _settle(self, evaluator: Evaluator) -> None:
+        """Wait for the verdict on the run before, if it is still awaited."""
+        if self._pending is None:
+            return
+        entry, run = self._pending
+        self._pending = None
+        evaluator.take(EVALUATE_S_MAX, self.progress.tick)
+        entry["ended"] = "valid" if read_json(run.plan.folder.run_json)["valid"] else "invalid"
         if run.seen.deaths:
             entry["ended"] = "failed"
             death = run.seen.deaths[0]
             tail = "\n  ".join(death["log_tail"])
-            return (
+            self.conditions["says"] = (
                 f"{death['service']} died in run {entry['path']} with exit code "
                 f"{death['exit_code']}; its log ends:\n  {tail}"
             )
-        entry["ended"] = "valid" if read_json(run.plan.folder.run_json)["valid"] else "invalid"
-        return None
 
     def _conclude(self, evaluator: Evaluator) -> dict[str, Any]:
         self.progress.run("")
@@ -184,13 +183,9 @@ class Campaign:
         write_json(self.folder.conditions, self.conditions)
 
 
-def evaluate(
-    folder: RunFolder, store: str, campaign_id: str, evaluator: Evaluator, progress: Progress
-) -> None:
-    """Have one run collected and judged."""
-    progress.phase("evaluate")
-    order = {"do": "run", "run_dir": str(folder.path), "store": store, "campaign_id": campaign_id}
-    evaluator.ask(order, EVALUATE_S_MAX, progress.tick)
+def run_order(folder: RunFolder, store: str, campaign_id: str) -> dict[str, Any]:
+    """What the evaluator is told to collect and judge one run."""
+    return {"do": "run", "run_dir": str(folder.path), "store": store, "campaign_id": campaign_id}
 
 
 def keep_broker_logs(runtime: EmbeddedRuntime, folder: RunFolder) -> None:

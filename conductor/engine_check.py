@@ -6,7 +6,6 @@ import os
 import secrets
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,14 +14,15 @@ from typing import Any
 
 from conductor.artifacts import ensure_artifacts
 from conductor.asked import read_words
-from conductor.bench import evaluate, keep_broker_logs, only_one
+from conductor.bench import EVALUATE_S_MAX, keep_broker_logs, only_one, run_order
 from conductor.embedded import EmbeddedRuntime
 from conductor.evaluating import Evaluator
 from conductor.golden import Golden, golden_of
-from conductor.home import Home, make_scratch
+from conductor.home import Home
 from conductor.java import find_java
 from conductor.progress import Progress
 from conductor.run import Run, RunPlan
+from conductor.services import services
 from contract.engine import EngineOrder, EngineSpec, Execution
 from contract.errors import ExitCode, ServiceFailed, UsageError
 from contract.results import CampaignFolder, read_json
@@ -33,6 +33,7 @@ KNOWN = ("ENGINE", "STAGE", "MODE", "DIALECT", "WORKLOAD", "RESULTS")
 #: half a second a slot: the outputs matter here, not the time
 TEMPORAL_SCALE = 120.0
 REFUSAL_S_MAX = 60.0
+BROKERS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,33 +124,32 @@ class Check:
         """All combinations on one cluster; nothing is kept where all passed."""
         java = find_java(self.home.artifacts)
         ensure_artifacts(self.home.artifacts_lock, self.home.artifacts, java, self.progress.say)
-        scratch = make_scratch()
-        runtime = EmbeddedRuntime(self.home, java, scratch)
-        evaluator: Evaluator | None = None
         results: list[Result] = []
-        try:
-            runtime.start_brokers(3, 1)
-            log = self.folder.path / "logs" / "evaluator.log"
-            evaluator = Evaluator(sys.executable, runtime.env, log, scratch)
-            self.progress.phase("start: 3 brokers, evaluator")
-            cluster = runtime.wait_for_brokers(self.progress.tick)
-            results += self._refusals(runtime)
+        with services(self.home, java, BROKERS, self.folder.path / "logs", self.progress) as up:
+            store = f"file:{up.runtime.scratch}/store"
+            results += self._refusals(up.runtime)
+            waiting: CheckRun | None = None
             for number, (stage, execution) in enumerate(combinations, 1):
                 self.progress.run(
                     f"{number}/{len(combinations)} {stage} {execution.mode} {execution.dialect}: "
                 )
-                plan = self._plan(number, stage, execution, runtime)
-                run = CheckRun(plan, runtime, cluster, self.progress, golden=self.golden)
-                results.append(self._one(run, evaluator, f"file:{scratch}/store"))
-            cluster.close()
-        finally:
-            runtime.end()
-            if evaluator is not None:
-                evaluator.stop()
-            shutil.rmtree(scratch, ignore_errors=True)
-            self.progress.clear()
-            if results and all(r.passed for r in results):
-                shutil.rmtree(self.folder.path, ignore_errors=True)
+                plan = self._plan(number, stage, execution, up.runtime)
+                run = CheckRun(plan, up.runtime, up.cluster, self.progress, golden=self.golden)
+                says = _execute(run)
+                # a run is judged while the next one plays
+                if waiting is not None:
+                    results.append(self._judge(waiting, up.evaluator))
+                    waiting = None
+                if says is None:
+                    up.evaluator.give(run_order(plan.folder, store, self.name))
+                    waiting = run
+                else:
+                    results.append(_result(run, False, says))
+            if waiting is not None:
+                self.progress.phase("evaluate")
+                results.append(self._judge(waiting, up.evaluator))
+        if all(r.passed for r in results):
+            shutil.rmtree(self.folder.path, ignore_errors=True)
         return results
 
     def _plan(
@@ -178,22 +178,12 @@ class Check:
             backlog=True,
         )
 
-    def _one(self, run: CheckRun, evaluator: Evaluator, store: str) -> Result:
-        settings = run.plan.settings
-        name = (settings.stage, settings.mode, settings.dialect)
+    def _judge(self, run: CheckRun, evaluator: Evaluator) -> Result:
         try:
-            run.execute()
-            keep_broker_logs(run.runtime, run.plan.folder)
-            evaluate(run.plan.folder, store, self.name, evaluator, self.progress)
+            evaluator.take(EVALUATE_S_MAX, self.progress.tick)
         except ServiceFailed as error:
-            return Result(*name, False, str(error))
-        if run.seen.deaths:
-            death = run.seen.deaths[0]
-            last = (death["log_tail"] or ["nothing in its log"])[-1]
-            return Result(*name, False, f"died with exit code {death['exit_code']}: {last}")
-        if run.seen.engine_stop:
-            return Result(*name, False, f"after SIGTERM: {run.seen.engine_stop}, not exit code 0")
-        return Result(*name, *_judged(read_json(run.plan.folder.run_json)))
+            return _result(run, False, str(error))
+        return _result(run, *_judged(read_json(run.plan.folder.run_json)))
 
     def _refusals(self, runtime: EmbeddedRuntime) -> list[Result]:
         """What an engine does not do it must refuse: exit code 64, one line, nothing consumed."""
@@ -248,6 +238,27 @@ def _refusal(folder: Path, spec: EngineSpec, env: dict[str, str]) -> str | None:
     if len(lines) != 1:
         return f"said {len(lines)} lines on stderr, not one"
     return None
+
+
+def _execute(run: CheckRun) -> str | None:
+    """Play the input to the engine; a sentence if that did not go well."""
+    try:
+        run.execute()
+    except ServiceFailed as error:
+        return str(error)
+    keep_broker_logs(run.runtime, run.plan.folder)
+    if run.seen.deaths:
+        death = run.seen.deaths[0]
+        last = (death["log_tail"] or ["nothing in its log"])[-1]
+        return f"died with exit code {death['exit_code']}: {last}"
+    if run.seen.engine_stop:
+        return f"after SIGTERM: {run.seen.engine_stop}, not exit code 0"
+    return None
+
+
+def _result(run: CheckRun, passed: bool, says: str) -> Result:
+    settings = run.plan.settings
+    return Result(settings.stage, settings.mode, settings.dialect, passed, says)
 
 
 def _judged(run: dict[str, Any]) -> tuple[bool, str]:

@@ -19,25 +19,39 @@ class Evaluator:
     def __init__(self, python: str, env: Mapping[str, str], log: Path, cwd: Path) -> None:
         command = [python, "-m", "evaluator", "serve"]
         self.child = Child("evaluator", command, env, log, cwd=cwd, pipes=True)
+        self._given: str | None = None
 
     def ask(
         self, order: dict[str, Any], timeout_s: float, tick: Callable[[str], None]
     ) -> dict[str, Any]:
         """Give one order and wait for its answer."""
-        stdin, stdout = self.child.process.stdin, self.child.process.stdout
-        assert stdin is not None and stdout is not None
+        self.give(order)
+        return self.take(timeout_s, tick)
+
+    def give(self, order: dict[str, Any]) -> None:
+        """Give one order; its answer is to be taken before the next is given."""
+        assert self._given is None
+        stdin = self.child.process.stdin
+        assert stdin is not None
         try:
             stdin.write(json.dumps(order) + "\n")
             stdin.flush()
         except BrokenPipeError:
             raise self._died() from None
+        self._given = str(order["do"])
+
+    def take(self, timeout_s: float, tick: Callable[[str], None]) -> dict[str, Any]:
+        """Wait for the answer to the order that was given."""
+        given, stdout = self._given, self.child.process.stdout
+        assert given is not None and stdout is not None
+        self._given = None
         deadline = time.monotonic() + timeout_s
         with selectors.DefaultSelector() as selector:
             selector.register(stdout, selectors.EVENT_READ)
             while not selector.select(0.25):
                 if time.monotonic() > deadline:
                     raise ServiceFailed(
-                        f"the evaluator did not {order['do']} within {timeout_s:.0f} s; "
+                        f"the evaluator did not {given} within {timeout_s:.0f} s; "
                         f"its log: {self.child.log}"
                     )
                 tick("")

@@ -49,12 +49,18 @@ class ProcessTree:
             return []
 
 
-def cores_of(trees: list[ProcessTree], over_s: float, sleep: Callable[[float], None]) -> float:
-    """How many cores these process trees use together, over a short while."""
-    before = sum(t.cpu_s() for t in trees)
-    start = time.monotonic()
+def cores_of(
+    groups: list[list[ProcessTree]], over_s: float, sleep: Callable[[float], None]
+) -> list[float]:
+    """How many cores each group of process trees uses, over a short while."""
+
+    def used_s() -> list[float]:
+        return [sum(tree.cpu_s() for tree in trees) for trees in groups]
+
+    before, start = used_s(), time.monotonic()
     sleep(over_s)
-    return (sum(t.cpu_s() for t in trees) - before) / (time.monotonic() - start)
+    after, span_s = used_s(), time.monotonic() - start
+    return [(z - a) / span_s for a, z in zip(before, after, strict=True)]
 
 
 class Monitor:

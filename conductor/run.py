@@ -16,6 +16,7 @@ from conductor.monitor import Monitor, ProcessTree, cores_of
 from conductor.processes import Child
 from conductor.progress import Progress
 from conductor.topics import Cluster
+from conductor.watch import Watch
 from contract.engine import EngineOrder, EngineSpec, Execution, Topics, engine_settings_for
 from contract.errors import ServiceDied, ServiceFailed, TookTooLong
 from contract.results import RunFolder, read_json, write_json
@@ -25,23 +26,15 @@ from contract.workload import load_workload
 READY_S_MAX = 120.0
 START_S_MAX = 60.0
 DRAIN_S_MAX = 40.0
-#: outputs have come to rest when none came for so long
-QUIET_S = 1.5
 PUBLISHER_STOP_S_MAX = 30.0
-#: what has just started, taken a run in or judged one is waited for
-QUIET_CORES = 0.25
-QUIET_WAIT_S_MAX = 20.0
-#: a starting engine is given so long before it is fed, unless it is idle sooner
-IDLE_WAIT_S_MAX = 30.0
+#: an engine that has started and waits for input is idle: there is no better sign
+IDLE_CORES = 0.25
 IDLE_LOOKS = 2
+#: so long is waited for that, and for brokers and evaluator to come to rest
+IDLE_WAIT_S_MAX = 30.0
 POLL_S = 0.5
 #: a failed request to a broker may be seen before the broker is seen to be dead
 DEATH_S_MAX = 2.0
-#: how far behind the newest due slot an engine that keeps up may be: a batch, a checkpoint
-READY_LAG_S = 2.5
-READY_LOOKS = 3
-#: what a window waits for besides: its own end and the record that shows it
-WINDOWED_LAG_SLOTS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +50,10 @@ class RunPlan:
     publisher_env: dict[str, str] = field(default_factory=dict)
     #: whether the input is there before the engine is
     backlog: bool = False
-    #: processes besides the runtime's that must be quiet before the run begins
+    #: processes besides the runtime's that must be idle before the engine is fed
     beside: tuple[int, ...] = ()
+    #: done once the engine has been started: what may overlap with its start ends here
+    before_input: Callable[[], None] = lambda: None
 
 
 class Run:
@@ -71,14 +66,13 @@ class Run:
         self, plan: RunPlan, runtime: EmbeddedRuntime, cluster: Cluster, progress: Progress
     ) -> None:
         self.plan, self.runtime, self.cluster, self.progress = plan, runtime, cluster, progress
-        self.workload = load_workload(plan.settings.workload)
-        self.topics = Topics.of(plan.run_id, self.workload.kinds)
+        kinds = load_workload(plan.settings.workload).kinds
+        self.topics = Topics.of(plan.run_id, kinds)
         self.seen = Seen()
+        self._watch = Watch(cluster, self.topics, plan.settings, self.seen, self.quiet_s_max)
         self._monitor = Monitor(plan.folder.evidence, runtime.scratch, runtime.pids)
         self._engine: Child | None = None
         self._publisher: Child | None = None
-        self._outputs: tuple[float, int] = (time.monotonic(), 0)
-        self._inputs: tuple[float, int] = (time.monotonic(), 0)
 
     def execute(self) -> None:
         """Run to the end, or to the first death; the testimony is written in either case."""
@@ -119,23 +113,14 @@ class Run:
             self.seen.phases_s[phase] = self.seen.phases_s.get(phase, 0.0) + spent
 
     def set_up(self) -> None:
-        """Fresh topics, looked at; brokers quiet."""
-        self.progress.phase("set-up: topics, quiet brokers")
+        """Fresh topics, looked at."""
+        self.progress.phase("set-up: topics")
         settings, clock = self.plan.settings, self.runtime.clock_broker
         self.cluster.create(
             self.topics.all, settings.partitions, settings.replication, settings.brokers, clock
         )
         self.seen.leaders_before = self.cluster.leaders(self.topics.all)
         self.seen.types_before = self.cluster.timestamp_types(self.topics.all)
-        pids = [*self.runtime.pids().values(), *self.plan.beside]
-        trees = [ProcessTree(pid) for pid in pids]
-        deadline = time.monotonic() + QUIET_WAIT_S_MAX
-        while time.monotonic() < deadline:
-            cores = cores_of(trees, POLL_S, time.sleep)
-            self._check()
-            self.progress.tick(f"brokers and evaluator use {cores:.2f} cores")
-            if cores < QUIET_CORES:
-                return
 
     def start(self) -> None:
         """Start engine and publisher; the first record's due time is known afterwards."""
@@ -159,15 +144,21 @@ class Run:
         self.seen.slot_ms = float(facts["slot_ms"])
 
     def _wait_until_idle(self, engine: Child) -> None:
-        """An engine that has started and waits for input is quiet; there is no better sign."""
-        tree = ProcessTree(engine.pid)
+        """Until the engine has started, and brokers and evaluator have done what they were at."""
+        self.plan.before_input()
+        others = [pid for pid in self.runtime.pids().values() if pid != engine.pid]
+        groups = {
+            "engine": [ProcessTree(engine.pid)],
+            "brokers and evaluator": [ProcessTree(pid) for pid in [*others, *self.plan.beside]],
+        }
         deadline = time.monotonic() + IDLE_WAIT_S_MAX
         quiet = 0
         while quiet < IDLE_LOOKS and time.monotonic() < deadline:
             self._check()
-            cores = cores_of([tree], POLL_S, time.sleep)
-            self.progress.tick(f"the engine starts, {cores:.2f} cores")
-            quiet = quiet + 1 if cores < QUIET_CORES else 0
+            cores = cores_of(list(groups.values()), POLL_S, time.sleep)
+            said = (f"{name} {used:.2f}" for name, used in zip(groups, cores, strict=True))
+            self.progress.tick(f"until all is idle: {', '.join(said)} cores")
+            quiet = quiet + 1 if max(cores) < IDLE_CORES else 0
 
     def order(self, state_dir: str) -> EngineOrder:
         """What the engine is told."""
@@ -207,45 +198,29 @@ class Run:
             "EVIDENCE_DIR": str(self.plan.folder.evidence),
         } | self.plan.publisher_env
 
-    def due_slot(self) -> int:
-        """The slot that is due now; below zero before the first."""
-        return math.floor((time.time() * 1000 - self.seen.first_due_ms) / self.seen.slot_ms)
-
-    def newest_output_slots(self) -> list[int]:
-        """The slot of the newest output in each partition that has one."""
-        values = self.cluster.tail(self.topics.output, self.plan.settings.partitions)
-        seconds = [self.workload.event_second_of(v) for v in values]
-        return [s - self.seen.event_start_s for s in seconds if s is not None]
-
     def wait_until_ready(self) -> None:
         """Until the newest output keeps up with what is due."""
         self.progress.phase("start: until the engine keeps up")
-        lag = math.ceil(READY_LAG_S * 1000 / self.seen.slot_ms)
-        if self.plan.settings.dialect == "windowed":
-            lag += WINDOWED_LAG_SLOTS
-        newest: list[int] = []
-        in_step = 0
+        watch = self._watch
 
         def keeps_up() -> bool:
-            nonlocal newest, in_step
-            newest, due = self.newest_output_slots(), self.due_slot()
-            self._count()
-            self.progress.tick(f"newest outputs of slots {newest or 'none'}, due {due}")
-            # In its first seconds an engine is not behind because nothing is due yet.
-            near = bool(newest) and due > 2 * lag and min(newest) >= due - lag
-            in_step = in_step + 1 if near else 0
-            return in_step >= READY_LOOKS
+            ready = watch.keeps_up()
+            self.progress.tick(
+                f"newest outputs of slots {watch.newest or 'none'}, due {watch.due_slot()}"
+            )
+            return ready
 
         try:
             self._wait(keeps_up, READY_S_MAX, "the engine to keep up")
         except TookTooLong:
+            newest = watch.newest
             seen = f"newest outputs of slots {newest}" if newest else "no output at all"
             self.seen.never_ready = (
                 f"the engine did not keep up within {READY_S_MAX:.0f} s: {seen}, "
-                f"while slot {self.due_slot()} was due"
+                f"while slot {watch.due_slot()} was due"
             )
             return
-        self.seen.ready = {"at_ms": round(time.time() * 1000), "slot": self.due_slot()}
+        self.seen.ready = {"at_ms": round(time.time() * 1000), "slot": watch.due_slot()}
 
     def warm_up(self) -> None:
         """Let warm-up pass; the measured window is fixed at its start."""
@@ -272,7 +247,7 @@ class Run:
         until_ms = self.seen.first_due_ms + slot * self.seen.slot_ms
         while (left_s := until_ms / 1000 - time.time()) > 0:
             self._check()
-            inputs, outputs = self._count()
+            inputs, outputs = self._watch.count()
             self.progress.tick(f"{left_s:4.0f} s left  {inputs:,.0f} in/s  {outputs:,} outputs")
             time.sleep(min(POLL_S * 2, max(0.0, left_s)))
 
@@ -309,45 +284,18 @@ class Run:
         """Until the window's outputs are there and no more come."""
         target = self.seen.window["last_slot"] if self.seen.window else None
         deadline = time.monotonic() + self.drain_s_max
-        newest: list[int] = []
         while time.monotonic() < deadline:
             self._check()
-            _, outputs = self._count()
-            quiet_s = time.monotonic() - self._outputs[0]
-            self.progress.tick(f"{outputs:,} outputs, none new for {quiet_s:.1f} s")
-            if quiet_s >= QUIET_S and outputs > 0:
-                newest = self.newest_output_slots()
-                if self._is_drained(target, newest, quiet_s):
-                    self.seen.drained = True
-                    return
+            if self._watch.at_rest(target):
+                self.seen.drained = True
+                return
+            self.progress.tick(f"no new output for {self._watch.quiet_s():.1f} s")
             time.sleep(POLL_S / 2)
         self.seen.drain_says = (
             f"{self.drain_s_max:.0f} s after the last input the newest outputs were of slots "
-            f"{newest or 'none'}, and slot {target} was still owed or outputs still came"
+            f"{self._watch.newest or 'none'}, and slot {target} was still owed or outputs "
+            "still came"
         )
-
-    def _is_drained(self, target: int | None, newest: list[int], quiet_s: float) -> bool:
-        """Every partition is there; or the furthest is, and the others have nothing more to say."""
-        if target is None:
-            return True
-        if not newest or max(newest) < target:
-            return False
-        return min(newest) >= target or quiet_s >= self.quiet_s_max
-
-    def _count(self) -> tuple[float, int]:
-        """Records in a second and outputs so far, from the topics' ends."""
-        ends = self.cluster.ends(self.topics.all, self.plan.settings.partitions)
-        outputs = ends[self.topics.output]
-        inputs = sum(ends.values()) - outputs
-        now = time.monotonic()
-        if outputs != self._outputs[1]:
-            self._outputs = (now, outputs)
-        then, before = self._inputs
-        rate = (inputs - before) / (now - then) if now > then else 0.0
-        self._inputs = (now, inputs)
-        row = {"at_ms": round(time.time() * 1000), "inputs": inputs, "outputs": outputs}
-        self.seen.progress.append(row)
-        return rate, outputs
 
     def _wait(
         self,

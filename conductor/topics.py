@@ -15,8 +15,10 @@ from contract.errors import ServiceFailed
 
 REQUEST_MS_MAX = 10_000
 TAIL_MS_MAX = 300
-REPLICAS_S_MAX = 30
+SETTLE_S_MAX = 30
 ATTEMPTS = 5
+#: Kafka's number for: make the first replica leader
+PREFERRED = 0
 
 # The client logs each refused connection of a broker that is still starting.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
@@ -81,22 +83,38 @@ class Cluster:
             self._admin.wait_for_topics(list(topics), timeout_ms=REQUEST_MS_MAX)
 
         self._patiently(create, "topics could not be created")
-        self._wait_for_replicas(topics)
+        self._settle(topics, clock)
 
-    def _wait_for_replicas(self, topics: Sequence[str]) -> None:
-        """A broker that has just joined takes a moment to be in sync."""
-        deadline = time.monotonic() + REPLICAS_S_MAX
+    def _settle(self, topics: Sequence[str], clock: int) -> None:
+        """Until all replicas are in sync and the clock leads.
+
+        A broker that the controller held for dead at that moment (it had no processor for its
+        heartbeats) is not made leader; once it is back, the topics are still empty and an election
+        hurts nobody.
+        """
+        deadline = time.monotonic() + SETTLE_S_MAX
         while True:
-            lagging = [r for r in self.leaders(topics) if len(r["isr"]) < len(r["replicas"])]
-            if not lagging:
+            rows = self.leaders(topics)
+            lagging = [r for r in rows if len(r["isr"]) < len(r["replicas"])]
+            astray = [r for r in rows if r["leader"] != clock]
+            if not lagging and not astray:
                 return
             if time.monotonic() > deadline:
-                row = lagging[0]
+                row = (lagging or astray)[0]
                 raise ServiceFailed(
-                    f"{row['topic']} partition {row['partition']} has only replicas {row['isr']} "
-                    f"of {row['replicas']} in sync after {REPLICAS_S_MAX} s"
+                    f"{row['topic']} partition {row['partition']} is led by broker "
+                    f"{row['leader']}, not {clock}, or has only replicas {row['isr']} of "
+                    f"{row['replicas']} in sync after {SETTLE_S_MAX} s"
                 )
+            if not lagging:
+                self._elect(sorted({r["topic"] for r in astray}))
             time.sleep(0.1)
+
+    def _elect(self, topics: list[str]) -> None:
+        try:
+            self._admin.elect_leaders(PREFERRED, topics)
+        except KafkaError:
+            return  # looked at again, within the deadline
 
     def leaders(self, topics: Sequence[str]) -> list[dict[str, Any]]:
         """Leader, leader epoch, replicas and in-sync replicas of every partition."""

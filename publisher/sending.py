@@ -20,7 +20,8 @@ _LONG_WAIT_NS = 3_000_000
 _POLL_NS_MAX = 50_000_000
 #: when behind, delivery reports are served after so many records
 _POLL_EVERY = 256
-LINGER_MS = 5
+#: fewer and larger requests: see README.md of this room
+LINGER_MS = 20
 QUEUE_RECORDS_MAX = 200_000
 QUEUE_KBYTES_MAX = 131_072
 DELIVERY_MS_MAX = 20_000

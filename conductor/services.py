@@ -1,0 +1,51 @@
+"""Have brokers, a client of theirs and the evaluator up, and take all of it down again."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from conductor.embedded import EmbeddedRuntime
+from conductor.evaluating import Evaluator
+from conductor.home import Home, make_scratch
+from conductor.java import Java
+from conductor.progress import Progress
+from conductor.topics import Cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What runs need beside their own engine and publisher."""
+
+    runtime: EmbeddedRuntime
+    cluster: Cluster
+    evaluator: Evaluator
+
+
+@contextmanager
+def services(
+    home: Home, java: Java, brokers: int, logs: Path, progress: Progress
+) -> Iterator[Services]:
+    """Start them together; whatever happens inside, nothing of it is left behind."""
+    scratch = make_scratch()
+    runtime = EmbeddedRuntime(home, java, scratch)
+    evaluator: Evaluator | None = None
+    cluster: Cluster | None = None
+    try:
+        progress.phase(f"start: {brokers} brokers, evaluator")
+        runtime.start_brokers(brokers, 1)
+        evaluator = Evaluator(sys.executable, runtime.env, logs / "evaluator.log", scratch)
+        cluster = runtime.wait_for_brokers(progress.tick)
+        yield Services(runtime, cluster, evaluator)
+    finally:
+        if cluster is not None:
+            cluster.close()
+        runtime.end()
+        if evaluator is not None:
+            evaluator.stop()
+        shutil.rmtree(scratch, ignore_errors=True)
+        progress.clear()

@@ -1,0 +1,98 @@
+"""What is seen of a run's topics while it goes on: ends, newest slots; disturbs nothing."""
+
+from __future__ import annotations
+
+import math
+import time
+
+from conductor.conditions import Seen
+from conductor.topics import Cluster
+from contract.engine import Topics
+from contract.settings import RunSettings
+from contract.workload import load_workload
+
+#: how far behind the newest due slot an engine that keeps up may be: a batch, a checkpoint
+READY_LAG_S = 2.5
+READY_LOOKS = 3
+#: what a window waits for besides: its own end and the record that shows it
+WINDOWED_LAG_SLOTS = 2
+#: outputs have come to rest when none came for so long
+QUIET_S = 1.5
+
+
+class Watch:
+    """Looks at one run's topics."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        topics: Topics,
+        settings: RunSettings,
+        seen: Seen,
+        quiet_s_max: float,
+    ) -> None:
+        self._cluster, self._topics, self._settings = cluster, topics, settings
+        self._workload = load_workload(settings.workload)
+        self._seen, self._quiet_s_max = seen, quiet_s_max
+        now = time.monotonic()
+        self._outputs: tuple[float, int] = (now, 0)
+        self._inputs: tuple[float, int] = (now, 0)
+        self._in_step = 0
+        self.newest: list[int] = []
+
+    def due_slot(self) -> int:
+        """The slot that is due now; below zero before the first."""
+        return math.floor((time.time() * 1000 - self._seen.first_due_ms) / self._seen.slot_ms)
+
+    def keeps_up(self) -> bool:
+        """Whether every partition's newest output was near what is due, several looks long."""
+        lag = math.ceil(READY_LAG_S * 1000 / self._seen.slot_ms)
+        if self._settings.dialect == "windowed":
+            lag += WINDOWED_LAG_SLOTS
+        self.newest, due = self._newest_output_slots(), self.due_slot()
+        self.count()
+        # In its first seconds an engine is not behind because nothing is due yet.
+        near = bool(self.newest) and due > 2 * lag and min(self.newest) >= due - lag
+        self._in_step = self._in_step + 1 if near else 0
+        return self._in_step >= READY_LOOKS
+
+    def at_rest(self, target: int | None) -> bool:
+        """Whether outputs have ceased and, up to the target, every partition has had its say.
+
+        Every partition is there; or the furthest is, and the others have nothing more to say.
+        """
+        _, outputs = self.count()
+        quiet_s = self.quiet_s()
+        if quiet_s < QUIET_S or outputs == 0:
+            return False
+        self.newest = self._newest_output_slots()
+        if target is None:
+            return True
+        if not self.newest or max(self.newest) < target:
+            return False
+        return min(self.newest) >= target or quiet_s >= self._quiet_s_max
+
+    def quiet_s(self) -> float:
+        """How long no new output has been seen."""
+        return time.monotonic() - self._outputs[0]
+
+    def count(self) -> tuple[float, int]:
+        """Records in a second and outputs so far, from the topics' ends."""
+        ends = self._cluster.ends(self._topics.all, self._settings.partitions)
+        outputs = ends[self._topics.output]
+        inputs = sum(ends.values()) - outputs
+        now = time.monotonic()
+        if outputs != self._outputs[1]:
+            self._outputs = (now, outputs)
+        then, before = self._inputs
+        rate = (inputs - before) / (now - then) if now > then else 0.0
+        self._inputs = (now, inputs)
+        row = {"at_ms": round(time.time() * 1000), "inputs": inputs, "outputs": outputs}
+        self._seen.progress.append(row)
+        return rate, outputs
+
+    def _newest_output_slots(self) -> list[int]:
+        """The slot of the newest output in each partition that has one."""
+        values = self._cluster.tail(self._topics.output, self._settings.partitions)
+        seconds = [self._workload.event_second_of(v) for v in values]
+        return [s - self._seen.event_start_s for s in seconds if s is not None]
