@@ -65,7 +65,7 @@ class Campaign:
             "repeat": asked.repeat,
             "runs": [],
             "machine": machine_facts(self.java),
-            "pins": pins(home),
+            "pins": pins(home, self.java),
             "store": asked.store,
             "complete": False,
             "says": None,

@@ -13,9 +13,11 @@ from pathlib import Path
 from conductor.java import Java
 from conductor.processes import Child
 from conductor.topics import Cluster
+from contract.class_archive import VARIABLE, class_archive_options, class_path_file
 from contract.errors import EnvironmentLacking, ServiceFailed
 
 READY_S_MAX = 90
+HEAP_MB = 384
 #: the broker that leads every measured partition, and the cluster's only controller
 CLOCK_BROKER = 1
 
@@ -92,13 +94,13 @@ class EmbeddedBrokers:
     """A KRaft cluster of plain processes; state and logs below two folders that are given."""
 
     def __init__(
-        self, count: int, home: Path, logs: Path, jars: Path, java: Java, heap_mb: int = 384
+        self, count: int, home: Path, logs: Path, jars: Path, java: Java, classes: Path
     ) -> None:
         ports = free_ports(count + 1)
         self._controller_port = ports[-1]
         self._plans = [BrokerPlan(i + 1, port) for i, port in enumerate(ports[:count])]
         self._home, self._logs, self._jars, self._java = home, logs, jars, java
-        self._heap_mb = heap_mb
+        self._env = {VARIABLE: str(classes)}
         self.children: list[Child] = []
 
     @property
@@ -119,7 +121,7 @@ class EmbeddedBrokers:
             self._format(state, plan.number, cluster_id)
             configs.append(config)
         for plan, config in zip(self._plans, configs, strict=True):
-            command = [*self._command("kafka.Kafka"), str(config)]
+            command = [*self._command(plan.number), str(config)]
             log = self._logs / f"broker-{plan.number}.log"
             self.children.append(Child(f"broker-{plan.number}", command, {}, log))
 
@@ -131,19 +133,24 @@ class EmbeddedBrokers:
             f"version=1\ncluster.id={cluster_id}\nnode.id={node}\ndirectory.id={directory_id}\n"
         )
 
-    def _command(self, main: str) -> list[str]:
+    def _command(self, number: int) -> list[str]:
+        class_path = f"{self._jars}/*"
+        note = class_path_file("kafka", self._env)
+        if note is not None:
+            note.write_text(class_path)
         return [
             self._java.program,
-            f"-Xmx{self._heap_mb}m",
-            f"-Xms{self._heap_mb}m",
+            f"-Xmx{HEAP_MB}m",
+            f"-Xms{HEAP_MB}m",
             "-XX:+UseSerialGC",
             "-XX:-UsePerfData",
             f"-Djava.io.tmpdir={self._home}",
             "-Djava.awt.headless=true",
             f"-Dlog4j2.configurationFile={self._home}/log4j2.properties",
+            *class_archive_options("kafka", number, self._env),
             "-cp",
-            f"{self._jars}/*",
-            main,
+            class_path,
+            "kafka.Kafka",
         ]
 
     def wait_until_ready(self, tick: Callable[[str], None]) -> Cluster:

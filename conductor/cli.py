@@ -87,6 +87,7 @@ def _dispatch(words: list[str]) -> int:
 def _bench(words: list[str]) -> int:
     from conductor.asked import understand
     from conductor.bench import Campaign, only_one
+    from conductor.class_archives import archives_folder, make_archives
     from conductor.home import this_checkout
     from conductor.progress import Progress
     from conductor.summary import summary_lines
@@ -98,7 +99,8 @@ def _bench(words: list[str]) -> int:
         campaign = Campaign(asked, home, progress, ["tollgate", "bench", *words])
         result = campaign.execute()
     print("\n".join(summary_lines(result, campaign.folder)))
-    print(f"report: {_shown(campaign.folder.report)}")
+    print(f"report: {_shown(campaign.folder.report)}", flush=True)
+    make_archives(archives_folder(home, campaign.java), campaign.java, progress.say)
     if not result["complete"]:
         print(f"tollgate: {result['says']}", file=sys.stderr)
         return ExitCode.FAILURE

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from conductor.brokers import CLOCK_BROKER, EmbeddedBrokers
+from conductor.class_archives import archives_folder
 from conductor.home import Home
 from conductor.java import Java
 from conductor.processes import Child, stop_all
 from conductor.topics import Cluster
+from contract.class_archive import VARIABLE
 from contract.engine import STOP_S_MAX, EngineOrder, EngineSpec
 
 
@@ -25,7 +27,9 @@ class EmbeddedRuntime:
     def __init__(self, home: Home, java: Java, scratch: Path) -> None:
         self.home = home
         self.scratch = scratch
-        self.env = home.environment(java, scratch)
+        self._classes = archives_folder(home, java)
+        self._classes.mkdir(parents=True, exist_ok=True)
+        self.env = home.environment(java, scratch) | {VARIABLE: str(self._classes)}
         self._java = java
         self._brokers: EmbeddedBrokers | None = None
         self.run_children: list[Child] = []
@@ -34,7 +38,9 @@ class EmbeddedRuntime:
         """Start a fresh cluster; its state and logs are below the scratch folder."""
         place = self.scratch / f"kafka-{number}"
         jars = self.home.artifacts / "kafka"
-        self._brokers = EmbeddedBrokers(count, place / "state", place / "logs", jars, self._java)
+        self._brokers = EmbeddedBrokers(
+            count, place / "state", place / "logs", jars, self._java, self._classes
+        )
         self._brokers.start()
 
     def wait_for_brokers(self, tick: Callable[[str], None]) -> Cluster:

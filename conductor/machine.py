@@ -10,6 +10,7 @@ from typing import Any
 
 import psutil
 
+from conductor.class_archives import archived, archives_folder
 from conductor.home import Home
 from conductor.java import Java
 from contract.results import sha256_of
@@ -32,7 +33,7 @@ def machine_facts(java: Java) -> dict[str, Any]:
     }
 
 
-def pins(home: Home) -> dict[str, Any]:
+def pins(home: Home, java: Java) -> dict[str, Any]:
     """What the run was made with, by version or hash."""
     return {
         "tollgate": VERSION,
@@ -40,6 +41,7 @@ def pins(home: Home) -> dict[str, Any]:
         "git_dirty": bool(_git(home.path, "status", "--porcelain")),
         "requirements_lock_sha256": sha256_of(home.path / "requirements.lock"),
         "artifacts_lock_sha256": sha256_of(home.artifacts_lock),
+        "class_archives": archived(archives_folder(home, java)),
         "packages": {name: importlib.metadata.version(name) for name in PINNED},
     }
 

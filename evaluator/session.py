@@ -9,6 +9,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from contract.class_archive import class_archive_options, class_path_file
+
 _ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -37,7 +39,8 @@ def start_spark(cores: int | None = None) -> SparkSession:
         "spark.driver.extraClassPath": os.pathsep.join(str(jar) for jar in connector_jars()),
         "spark.driver.extraJavaOptions": (
             f"-Djava.io.tmpdir={temporary} -XX:-UsePerfData"
-            " -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+            " -XX:+UseSerialGC -XX:TieredStopAtLevel=1 "
+            + " ".join(class_archive_options("spark", f"evaluator-{os.getpid()}", os.environ))
         ),
         "spark.local.dir": temporary,
         "spark.sql.warehouse.dir": str(Path(temporary, "tollgate-warehouse")),
@@ -63,4 +66,8 @@ def start_spark(cores: int | None = None) -> SparkSession:
     builder = SparkSession.builder
     for name, value in settings.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    spark = builder.getOrCreate()
+    note = class_path_file("spark", os.environ)
+    if note is not None and not note.exists() and spark._jvm is not None:
+        note.write_text(spark._jvm.java.lang.System.getProperty("java.class.path"))
+    return spark

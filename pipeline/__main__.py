@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 from types import FrameType
 
+from contract.class_archive import class_archive_options
 from contract.engine import EngineOrder
 from contract.errors import ExitCode, TollgateError
 from pipeline.settings import Tuning, check, master_of, plan_of, spark_conf
@@ -46,7 +47,9 @@ def _run(order: EngineOrder, tuning: Tuning, stopping: threading.Event) -> int:
     jars = Path(os.environ["TOLLGATE_ARTIFACTS"]) / "spark-kafka"
     log = Path(__file__).with_name("log4j2.properties")
     options = f"-Dlog4j2.configurationFile={log} -Djava.io.tmpdir={tempfile.gettempdir()}"
-    options += f" -XX:-UsePerfData {tuning.jvm_options.replace('+-', ' -')}"
+    archive = class_archive_options("spark", f"engine-{os.getpid()}", os.environ)
+    own = tuning.jvm_options.replace("+-", " -")
+    options += f" -XX:-UsePerfData {' '.join(archive)} {own}"
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"--driver-java-options '{options}' pyspark-shell"
     builder = SparkSession.builder.master(master_of(order))
     for name, value in spark_conf(order, tuning, jars).items():
