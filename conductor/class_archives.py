@@ -48,7 +48,7 @@ def make_archives(folder: Path, java: Java, say: Callable[[str], None]) -> None:
 
 def lacking(folder: Path) -> list[str]:
     """The programs whose classes were noted and that have no archive yet."""
-    noted = {path.name.rpartition("-")[0] for path in folder.glob("*.classes")}
+    noted = {path.name.partition("-")[0] for path in folder.glob("*.classes")}
     return sorted(noted - set(archived(folder)))
 
 
