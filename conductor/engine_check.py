@@ -30,8 +30,8 @@ from contract.settings import RunSettings
 from contract.workload import load_workload
 
 KNOWN = ("ENGINE", "STAGE", "MODE", "DIALECT", "WORKLOAD", "RESULTS")
-#: half a second a slot: the outputs matter here, not the time
-TEMPORAL_SCALE = 120.0
+#: slots of 0.75 s: engines start while the backlog's slots pass, and the rest comes live
+TEMPORAL_SCALE = 80.0
 REFUSAL_S_MAX = 60.0
 BROKERS = 3
 
@@ -51,7 +51,7 @@ class CheckRun(Run):
     """A run that replays the golden input and ends by itself; patient, for time is not judged."""
 
     drain_s_max = 120.0
-    quiet_s_max = 10.0
+    ceased_s = 8.0
 
     def __init__(self, *args: Any, golden: Golden) -> None:
         super().__init__(*args)
@@ -126,7 +126,7 @@ class Check:
         ensure_artifacts(self.home.artifacts_lock, self.home.artifacts, java, self.progress.say)
         results: list[Result] = []
         with services(self.home, java, BROKERS, self.folder.path / "logs", self.progress) as up:
-            store = f"file:{up.runtime.scratch}/store"
+            store = f"file:{self.folder.path}/store"
             results += self._refusals(up.runtime)
             waiting: CheckRun | None = None
             for number, (stage, execution) in enumerate(combinations, 1):
@@ -175,7 +175,7 @@ class Check:
             execution=execution,
             engine_folder=self.engine,
             publisher_env=self.golden.publisher_env(),
-            backlog=True,
+            backlog=self.golden.backlog,
         )
 
     def _judge(self, run: CheckRun, evaluator: Evaluator) -> Result:

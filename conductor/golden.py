@@ -22,6 +22,8 @@ class Golden:
 
     path: Path
     slots: int
+    #: records that are sent at once, before the engine is up
+    backlog: int
 
     @property
     def window(self) -> dict[str, int]:
@@ -45,5 +47,6 @@ def golden_of(workload: str, contract: Path) -> Golden:
     if not path.exists():
         raise UsageError(f"workload {workload} has no golden input ({path})")
     with path.open(encoding="utf-8") as file:
-        last = max(float(json.loads(line)["at_slot"]) for line in file if line.strip())
-    return Golden(path, math.floor(last) + 1)
+        at_slots = [float(json.loads(line)["at_slot"]) for line in file if line.strip()]
+    backlog = sum(at_slot < BACKLOG_SLOTS for at_slot in at_slots)
+    return Golden(path, math.floor(max(at_slots)) + 1, backlog)

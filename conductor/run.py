@@ -48,8 +48,8 @@ class RunPlan:
     execution: Execution
     engine_folder: Path
     publisher_env: dict[str, str] = field(default_factory=dict)
-    #: whether the input is there before the engine is
-    backlog: bool = False
+    #: so many records are there before the engine is
+    backlog: int = 0
     #: processes besides the runtime's that must be idle before the engine is fed
     beside: tuple[int, ...] = ()
     #: done once the engine has been started: what may overlap with its start ends here
@@ -60,7 +60,8 @@ class Run:
     """The choreography of one run on brokers that are up."""
 
     drain_s_max = DRAIN_S_MAX
-    quiet_s_max = 5.0
+    #: outputs that none followed for so long have ceased, whatever is owed; None: wait for it
+    ceased_s: float | None = None
 
     def __init__(
         self, plan: RunPlan, runtime: EmbeddedRuntime, cluster: Cluster, progress: Progress
@@ -69,7 +70,7 @@ class Run:
         kinds = load_workload(plan.settings.workload).kinds
         self.topics = Topics.of(plan.run_id, kinds)
         self.seen = Seen()
-        self._watch = Watch(cluster, self.topics, plan.settings, self.seen, self.quiet_s_max)
+        self._watch = Watch(cluster, self.topics, plan.settings, self.seen, self.ceased_s)
         self._monitor = Monitor(plan.folder.evidence, runtime.scratch, runtime.pids)
         self._engine: Child | None = None
         self._publisher: Child | None = None
@@ -126,22 +127,38 @@ class Run:
         """Start engine and publisher; the first record's due time is known afterwards."""
         self.progress.phase(f"start: {self.plan.spec.name}, publisher")
         self._monitor.start()
+        if self.plan.backlog:
+            self._start_publisher()
+            self._wait(self._backlog_is_there, START_S_MAX, "the backlog to be there")
+        engine = self._start_engine()
+        if not self.plan.backlog:
+            self._wait_until_idle(engine)
+            self._start_publisher()
+
+    def _start_engine(self) -> Child:
         state = self.runtime.scratch / "state" / self.plan.run_id
         state.mkdir(parents=True)
-        log = self.plan.folder.logs
-        order = self.order(str(state))
         self._engine = self.runtime.start_engine(
-            self.plan.engine_folder, self.plan.spec, order, log / "engine.log"
+            self.plan.engine_folder,
+            self.plan.spec,
+            self.order(str(state)),
+            self.plan.folder.logs / "engine.log",
         )
-        if not self.plan.backlog:
-            self._wait_until_idle(self._engine)
-        self._publisher = self.runtime.start_publisher(self._publisher_env(), log / "publisher.log")
+        return self._engine
+
+    def _start_publisher(self) -> None:
+        log = self.plan.folder.logs / "publisher.log"
+        self._publisher = self.runtime.start_publisher(self._publisher_env(), log)
         started = self.plan.folder.evidence / "publisher-started.json"
         self._wait(started.exists, START_S_MAX, "the publisher to start")
         facts = read_json(started)
         self.seen.first_due_ms = float(facts["first_due_ms"])
         self.seen.event_start_s = int(facts["event_start_s"])
         self.seen.slot_ms = float(facts["slot_ms"])
+
+    def _backlog_is_there(self) -> bool:
+        self._watch.count()
+        return self.seen.progress[-1]["inputs"] >= self.plan.backlog
 
     def _wait_until_idle(self, engine: Child) -> None:
         """Until the engine has started, and brokers and evaluator have done what they were at."""

@@ -18,6 +18,8 @@ READY_LOOKS = 3
 WINDOWED_LAG_SLOTS = 2
 #: outputs have come to rest when none came for so long
 QUIET_S = 1.5
+#: where one partition is there, so long a silence of the others says that they owe nothing
+SILENT_S = 5.0
 
 
 class Watch:
@@ -29,11 +31,11 @@ class Watch:
         topics: Topics,
         settings: RunSettings,
         seen: Seen,
-        quiet_s_max: float,
+        ceased_s: float | None,
     ) -> None:
         self._cluster, self._topics, self._settings = cluster, topics, settings
         self._workload = load_workload(settings.workload)
-        self._seen, self._quiet_s_max = seen, quiet_s_max
+        self._seen, self._ceased_s = seen, ceased_s
         now = time.monotonic()
         self._outputs: tuple[float, int] = (now, 0)
         self._inputs: tuple[float, int] = (now, 0)
@@ -57,20 +59,23 @@ class Watch:
         return self._in_step >= READY_LOOKS
 
     def at_rest(self, target: int | None) -> bool:
-        """Whether outputs have ceased and, up to the target, every partition has had its say.
+        """Whether no more outputs come: every partition is there, or one is and all are silent.
 
-        Every partition is there; or the furthest is, and the others have nothing more to say.
+        Where there is no hurry, silence alone decides: what an engine puts out last need not be
+        of the last slot.
         """
         _, outputs = self.count()
         quiet_s = self.quiet_s()
         if quiet_s < QUIET_S or outputs == 0:
             return False
         self.newest = self._newest_output_slots()
+        if self._ceased_s is not None:
+            return quiet_s >= self._ceased_s
         if target is None:
             return True
         if not self.newest or max(self.newest) < target:
             return False
-        return min(self.newest) >= target or quiet_s >= self._quiet_s_max
+        return min(self.newest) >= target or quiet_s >= SILENT_S
 
     def quiet_s(self) -> float:
         """How long no new output has been seen."""

@@ -38,7 +38,8 @@ def gather(
         append_back_ms=findings.clock.back_ms_max,
         last_ms_min=findings.last_ms_min,
         scheduled=sum(row["scheduled"] for row in measured) if evidence.publisher else None,
-        appended=sum(row["appended"] for row in measured),
+        # malformed records were appended too, though nobody can say to which slot they belong
+        appended=sum(row["appended"] for row in measured) + findings.appended.malformed,
         late_ms_p99=late_quantile(evidence, 0.99),
         disorder_ms=findings.appended.disorder_ms_max,
         disorder_ms_max=told.get("disorder_ms_max"),
