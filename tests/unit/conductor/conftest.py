@@ -1,0 +1,32 @@
+"""What the conductor's tests share: a checkout whose results go elsewhere, and a clock."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from conductor.home import Home
+from tests.unit.conductor.fakes import ROOT, Clock
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """This checkout; what is written goes to a temporary folder."""
+    return Home(ROOT, tmp_path / "results")
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock that only moves when somebody sleeps."""
+    return Clock()
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for temporary files that no campaign of this machine uses."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder

@@ -1,0 +1,142 @@
+"""Jars are fetched once, as the lock names them; one that hashes to something else is refused."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from conductor.artifacts import Artifact, ensure_artifacts, read_lock
+from conductor.java import Java
+from contract.errors import EnvironmentLacking
+from contract.results import sha256_of
+from tests.unit.conductor.fakes import ROOT, program
+
+JARS = {"one-1.0.jar": b"the first", "two-2.1.jar": b"the second"}
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+@pytest.fixture
+def lock(tmp_path: Path) -> Path:
+    """A lock of two jars."""
+    path = tmp_path / "artifacts.lock"
+    path.write_text(
+        "# folder organisation:module:version sha256\n\n"
+        f"kafka org.a:one:1.0 {sha256(JARS['one-1.0.jar'])}\n"
+        f"spark   org.b:two:2.1   {sha256(JARS['two-2.1.jar'])}\n"
+    )
+    return path
+
+
+class Ivy:
+    """A java that stands for Ivy: it copies jars of a shelf to where it is told to put them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.shelf, self.told = folder / "shelf", folder / "told"
+        self.shelf.mkdir()
+        for name, content in JARS.items():
+            (self.shelf / name).write_bytes(content)
+        self.program = program(
+            folder / "java-home" / "bin" / "java",
+            f'echo "$@" >> "{self.told}"\n'
+            'for last do :; done\nto="${last%/*}"\nmkdir -p "$to"\n'
+            f'cp "{self.shelf}"/* "$to" || true',
+        )
+        self.java = Java(folder / "java-home", "21")
+
+    def calls(self) -> int:
+        return len(self.told.read_text().splitlines()) if self.told.exists() else 0
+
+
+@pytest.fixture
+def ivy(tmp_path: Path) -> Ivy:
+    """An Ivy that finds every jar."""
+    return Ivy(tmp_path)
+
+
+def test_a_lock_is_read_line_by_line_without_its_comments(lock: Path) -> None:
+    artifacts = read_lock(lock)
+    assert artifacts[1] == Artifact("spark", "org.b", "two", "2.1", sha256(b"the second"))
+    assert [a.file_name for a in artifacts] == sorted(JARS)
+
+
+def test_the_lock_of_this_checkout_pins_every_jar_by_a_whole_hash() -> None:
+    artifacts = read_lock(ROOT / "images" / "artifacts.lock")
+    assert {a.folder for a in artifacts} == {"kafka", "spark-kafka"}
+    assert all(len(a.sha256) == 64 and int(a.sha256, 16) >= 0 for a in artifacts)
+    places = [(a.folder, a.module) for a in artifacts]
+    assert len(set(places)) == len(places), "two versions of a module in one class path"
+
+
+def test_jars_go_to_their_folders_and_come_once(lock: Path, ivy: Ivy, tmp_path: Path) -> None:
+    home, said = tmp_path / "home", list[str]()
+    ensure_artifacts(lock, home, ivy.java, said.append)
+    assert (home / "kafka" / "one-1.0.jar").read_bytes() == b"the first"
+    assert (home / "spark" / "two-2.1.jar").read_bytes() == b"the second"
+    assert (home / "complete").read_text() == sha256_of(lock)
+    assert len(said) == 1 and "fetching 2 jars" in said[0]
+    left = {p.name for p in home.iterdir()}
+    assert left == {"kafka", "spark", "complete", ".lock"}
+    ensure_artifacts(lock, home, ivy.java, said.append)
+    assert (ivy.calls(), len(said)) == (1, 1)
+
+
+def test_only_what_is_lacking_or_spoilt_is_fetched(lock: Path, ivy: Ivy, tmp_path: Path) -> None:
+    home, said = tmp_path / "home", list[str]()
+    ensure_artifacts(lock, home, ivy.java, said.append)
+    (home / "complete").unlink()
+    (home / "kafka" / "one-1.0.jar").write_bytes(b"cut")
+    ensure_artifacts(lock, home, ivy.java, said.append)
+    assert "fetching 1 jars" in said[-1]
+    assert (home / "kafka" / "one-1.0.jar").read_bytes() == b"the first"
+
+
+def test_a_new_lock_makes_the_stamp_stale(lock: Path, ivy: Ivy, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    ensure_artifacts(lock, home, ivy.java, lambda _: None)
+    (ivy.shelf / "three-3.jar").write_bytes(b"new")
+    with lock.open("a") as file:
+        file.write(f"kafka org.c:three:3 {sha256(b'new')}\n")
+    ensure_artifacts(lock, home, ivy.java, lambda _: None)
+    assert (home / "kafka" / "three-3.jar").exists()
+    assert (home / "complete").read_text() == sha256_of(lock)
+
+
+def test_a_jar_that_hashes_to_something_else_is_refused(
+    lock: Path, ivy: Ivy, tmp_path: Path
+) -> None:
+    (ivy.shelf / "two-2.1.jar").write_bytes(b"not the second")
+    home = tmp_path / "home"
+    with pytest.raises(EnvironmentLacking, match=r"two-2\.1\.jar is not the file .* pins"):
+        ensure_artifacts(lock, home, ivy.java, lambda _: None)
+    assert not (home / "spark" / "two-2.1.jar").exists()
+    assert not (home / "complete").exists()
+
+
+def test_a_jar_that_did_not_come_is_named(lock: Path, ivy: Ivy, tmp_path: Path) -> None:
+    (ivy.shelf / "two-2.1.jar").unlink()
+    with pytest.raises(EnvironmentLacking, match=r"two-2\.1\.jar could not be fetched"):
+        ensure_artifacts(lock, tmp_path / "home", ivy.java, lambda _: None)
+    assert not (tmp_path / "home" / "complete").exists()
+
+
+def test_what_ivy_complained_of_is_said(lock: Path, ivy: Ivy, tmp_path: Path) -> None:
+    program(ivy.program, 'echo "::::::::"\necho ":: org.a#one;1.0: not found"\nexit 1')
+    with pytest.raises(EnvironmentLacking, match=r"could not be fetched: :: org\.a#one;1\.0: not"):
+        ensure_artifacts(lock, tmp_path / "home", ivy.java, lambda _: None)
+    program(ivy.program, 'echo "no such host" >&2\nexit 1')
+    with pytest.raises(EnvironmentLacking, match="could not be fetched: no such host"):
+        ensure_artifacts(lock, tmp_path / "home", ivy.java, lambda _: None)
+
+
+def test_a_fetch_that_takes_too_long_is_ended(
+    lock: Path, ivy: Ivy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(ivy.program, "exec sleep 1000")
+    monkeypatch.setattr("conductor.artifacts.FETCH_S_MAX", 0.05)
+    with pytest.raises(EnvironmentLacking, match="not fetched within"):
+        ensure_artifacts(lock, tmp_path / "home", ivy.java, lambda _: None)

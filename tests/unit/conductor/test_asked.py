@@ -1,0 +1,255 @@
+"""NAME=value words become checked settings, or a sentence that says what to write instead."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from conductor.asked import KNOWN, REPEAT_MAX, read_words, understand
+from conductor.home import Home
+from contract.errors import UsageError
+from tests.unit.conductor.fakes import ROOT
+
+ENGINE_TOML = """
+name = "mine"
+version = "3"
+delivery = "exactly-once"
+[stages]
+traffic = ["ingest", "parse", "join"]
+[[execution]]
+mode = "only"
+dialect = "eager"
+[[service]]
+name = "mine"
+command = ["./run"]
+[settings]
+level = 1
+fast = true
+how = "well"
+share = 0.5
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    """The folder of an engine that is none of ours."""
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "engine.toml").write_text(ENGINE_TOML)
+    return folder
+
+
+def refused(words: list[str], home: Home, says: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(says)):
+        understand(words, home)
+
+
+@pytest.mark.parametrize(
+    ("asked", "stages"),
+    [
+        ("0", ("ingest",)),
+        ("1", ("ingest", "parse")),
+        ("2", ("parse", "join")),
+        ("3", ("join", "tumbling")),
+        ("4", ("tumbling", "sliding")),
+        ("baseline", ("ingest",)),
+        ("aggregate", ("join", "tumbling")),
+        ("window", ("tumbling", "sliding")),
+        ("Join", ("parse", "join")),
+        ("all", ("ingest", "parse", "join", "tumbling", "sliding")),
+    ],
+)
+def test_a_stage_has_several_names_and_comes_with_its_predecessor(
+    asked: str, stages: tuple[str, ...], home: Home
+) -> None:
+    understood = understand([f"STAGE={asked}"], home)
+    assert understood.stages == stages
+    assert understood.settings.stage == stages[-1]
+
+
+def test_nothing_said_asks_for_the_price_of_the_join(home: Home) -> None:
+    asked = understand([], home)
+    assert asked.question == "What does join cost?"
+    assert (asked.stages, asked.repeat) == (("parse", "join"), 1)
+    assert asked.spec.name == "spark"
+    assert asked.store == f"file:{home.results}/store"
+    assert asked.runtime_says.startswith("embedded: ")
+    assert understand(["STAGE=all"], home).question == "What does each stage cost?"
+
+
+def test_alone_leaves_the_predecessor_out(home: Home) -> None:
+    for yes in ("1", "yes", "true"):
+        assert understand(["STAGE=2", f"ALONE={yes}"], home).stages == ("join",)
+    for no in ("0", "no", "false", ""):
+        assert understand(["STAGE=2", f"ALONE={no}"], home).stages == ("parse", "join")
+
+
+def test_all_are_the_stages_that_the_engine_claims(home: Home) -> None:
+    asked = understand(["ENGINE=example", "STAGE=all"], home)
+    assert asked.stages == ("ingest", "parse")
+    refused(["ENGINE=example", "STAGE=join"], home, "does not run stage join of traffic")
+
+
+def test_each_run_gets_the_settings_of_its_stage(home: Home) -> None:
+    asked = understand(["STAGE=2", "RATE=640", "MODE=micro-batch", "CHECKPOINT=7"], home)
+    parse, join = (asked.for_stage(stage) for stage in asked.stages)
+    assert (parse.stage, join.stage) == ("parse", "join")
+    assert join == asked.settings
+    assert (parse.rate, parse.mode, parse.dialect) == (640, "micro-batch", "windowed")
+    assert parse.checkpoint_s == 7
+
+
+@pytest.mark.parametrize(
+    ("word", "field", "value"),
+    [
+        ("RATE=100", "rate", 100),
+        ("WARMUP=0.5", "warmup_s", 0.5),
+        ("DURATION=20", "duration_s", 20.0),
+        ("COOLDOWN=1", "cooldown_s", 1.0),
+        ("BROKERS=1", "brokers", 1),
+        ("PARTITIONS=5", "partitions", 5),
+        ("PARALLELISM=4", "parallelism", 4),
+        ("SEED=9", "seed", 9),
+        ("TEMPORAL_SCALE=120", "temporal_scale", 120.0),
+        ("ARRIVAL=spread", "arrival", "spread"),
+        ("CHECKPOINT=3", "checkpoint_s", 3.0),
+        ("WORKLOAD=traffic", "workload", "traffic"),
+    ],
+)
+def test_every_setting_of_a_run_can_be_given(
+    word: str, field: str, value: object, home: Home
+) -> None:
+    found = getattr(understand([word], home).settings, field)
+    assert found == value and type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["RAET=5"], "unknown setting 'RAET'; did you mean RATE?"),
+        (["rate=5"], "did you mean RATE?"),
+        (["RATE"], "'RATE' is not of the form NAME=value"),
+        (["STAGE=slidng"], "did you mean sliding?"),
+        (["STAGE=5"], "unknown stage '5'"),
+        (["ENGINE=sparc"], "did you mean spark?"),
+        (["WORKLOAD=trafic"], "did you mean traffic?"),
+        (["RUNTIME=embeded"], "did you mean embedded?"),
+        (["MODE=micro-bach"], "did you mean micro-batch?"),
+        (["ARRIVAL=spred"], "did you mean spread?"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_nearest(
+    words: list[str], says: str, home: Home
+) -> None:
+    refused(words, home, says)
+
+
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [
+        ("RATE=many", "RATE=many is not a whole number"),
+        ("RATE=1.5", "RATE=1.5 is not a whole number"),
+        ("RATE=-1", "RATE=-1 cannot be"),
+        ("DURATION=long", "DURATION=long is not a number"),
+        ("DURATION=inf", "DURATION=inf cannot be"),
+        ("WARMUP=nan", "WARMUP=nan cannot be"),
+        ("BROKERS=0", "BROKERS=0 cannot be; give 1 to 9"),
+        ("REPEAT=0", f"REPEAT=0 cannot be; give 1 to {REPEAT_MAX}"),
+        (f"REPEAT={REPEAT_MAX + 1}", f"give 1 to {REPEAT_MAX}"),
+        ("REPEAT=twice", "REPEAT=twice is not a whole number"),
+    ],
+)
+def test_an_impossible_number_is_refused_by_its_name(word: str, says: str, home: Home) -> None:
+    refused([word], home, says)
+
+
+def test_repeat_has_bounds_that_may_be_reached(home: Home) -> None:
+    assert understand(["REPEAT=1"], home).repeat == 1
+    assert understand([f"REPEAT={REPEAT_MAX}"], home).repeat == REPEAT_MAX
+
+
+def test_mode_and_dialect_must_be_a_pair_of_the_engine(home: Home) -> None:
+    for words, pair in (
+        (["MODE=micro-batch"], ("micro-batch", "windowed")),
+        (["MODE=micro-batch", "DIALECT=eager"], ("micro-batch", "eager")),
+        (["DIALECT=windowed"], ("micro-batch", "windowed")),
+        ([], ("real-time", "eager")),
+    ):
+        asked = understand(words, home)
+        assert (asked.execution.mode, asked.execution.dialect) == pair
+        assert (asked.settings.mode, asked.settings.dialect) == pair
+    refused(["MODE=real-time", "DIALECT=windowed"], home, "does not run real-time with windowed")
+
+
+def test_an_engine_may_be_a_folder_anywhere(mine: Path, home: Home) -> None:
+    asked = understand([f"ENGINE={mine}", "STAGE=ingest"], home)
+    assert (asked.engine_folder, asked.settings.engine) == (mine, "mine")
+    refused([f"ENGINE={mine.parent}/none"], home, "has no engine.toml")
+
+
+def test_engine_settings_take_the_kind_of_their_defaults(mine: Path, home: Home) -> None:
+    words = [f"ENGINE={mine}", "ENGINE_SETTINGS=level=3,fast=false how=12 share=1"]
+    chosen = understand(words, home).settings.engine_settings
+    assert chosen == {"level": 3, "fast": False, "how": "12", "share": 1}
+    assert chosen["fast"] is False
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("levl=1", "did you mean level?"),
+        ("level", "'level' is not of the form name=value"),
+        ("level=high", "level=high is not like its default 1"),
+        ("level=true", "level=true is not like its default 1"),
+        ("level=[1]", "level=[1] is not like its default 1"),
+        ("fast=1", "fast=1 is not like its default True"),
+    ],
+)
+def test_engine_settings_that_cannot_be_are_refused(
+    text: str, says: str, mine: Path, home: Home
+) -> None:
+    refused([f"ENGINE={mine}", f"ENGINE_SETTINGS={text}"], home, says)
+
+
+def test_a_source_is_the_network_or_something_that_is_there(tmp_path: Path, home: Home) -> None:
+    assert understand(["SOURCE=network"], home).settings.source == "network"
+    assert understand([f"SOURCE={tmp_path}"], home).settings.source == str(tmp_path)
+    refused([f"SOURCE={tmp_path}/none"], home, "there is no such file or folder")
+
+
+def test_the_store_is_a_folder_of_this_machine(tmp_path: Path, home: Home) -> None:
+    assert understand([f"STORE={tmp_path}/s"], home).store == f"file:{tmp_path}/s"
+    assert understand([f"STORE=file:{tmp_path}"], home).store == f"file:{tmp_path}"
+    for elsewhere in ("hdfs://host/x", "s3a://bucket", "hdfs:x"):
+        refused([f"STORE={elsewhere}"], home, "stores to file: only")
+
+
+def test_what_only_docker_could_do_is_refused(home: Home) -> None:
+    refused(["ENGINE_IMAGE=x:1"], home, "ENGINE_IMAGE needs RUNTIME=docker")
+    refused(["RUNTIME=docker"], home, "unknown RUNTIME 'docker'")
+
+
+def test_an_empty_value_is_nothing_said_and_the_last_word_counts() -> None:
+    assert read_words(["RATE=", "SEED=1", "SEED=2", "SOURCE=a=b"]) == {"SEED": "2", "SOURCE": "a=b"}
+
+
+#: what a shell can give; a ~ would need the users of this machine
+LETTERS = st.characters(codec="utf-8", exclude_characters="\0~")
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(sorted(KNOWN)), st.text(LETTERS, max_size=6)), max_size=4)
+)
+def test_whatever_is_asked_is_understood_or_a_users_mistake(words: list[tuple[str, str]]) -> None:
+    home = Home(ROOT, Path("/nonexistent/results"))
+    try:
+        asked = understand([f"{name}={value}" for name, value in words], home)
+    except UsageError as error:
+        assert str(error)
+        return
+    assert asked.stages and 1 <= asked.repeat <= REPEAT_MAX

@@ -1,0 +1,256 @@
+"""A campaign: one at a time, its runs in order, its conditions written whatever happens."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from conductor.asked import understand
+from conductor.bench import Campaign, keep_broker_logs, only_one, point_latest_at
+from conductor.conditions import Seen
+from conductor.home import Home
+from conductor.java import Java
+from conductor.progress import Progress
+from conductor.run import RunPlan
+from contract.errors import EnvironmentLacking, ServiceFailed
+from contract.results import RunFolder, read_json, write_json
+from tests.unit.conductor.fakes import NO_PID, Clock, FakeChild, FakeCluster, FakeRuntime, until
+
+Tick = Callable[[str], None]
+
+
+def test_the_second_campaign_waits_for_the_first_and_says_so(home: Home) -> None:
+    out, inside = io.StringIO(), threading.Event()
+
+    def second() -> None:
+        with only_one(home, Progress(out)):
+            inside.set()
+
+    thread = threading.Thread(target=second, daemon=True)
+    with only_one(home, Progress(io.StringIO())):
+        thread.start()
+        until(lambda: "another campaign runs in this checkout" in out.getvalue())
+        assert not inside.is_set()
+    thread.join(30)
+    assert inside.is_set()
+
+
+def test_a_campaign_that_is_alone_does_not_wait_and_gives_way_however_it_ends(home: Home) -> None:
+    out = io.StringIO()
+    with pytest.raises(ZeroDivisionError), only_one(home, Progress(out)):
+        raise ZeroDivisionError
+    assert out.getvalue() == ""
+    with (home.results / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_latest_points_at_the_newest_campaign(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        point_latest_at(tmp_path, name)
+        assert (tmp_path / "latest").resolve() == tmp_path / name
+    assert (tmp_path / "latest").readlink() == Path("second"), "it would not survive a move"
+    assert {p.name for p in tmp_path.iterdir()} == {"first", "second", "latest"}
+
+
+def test_a_link_that_an_interruption_left_is_no_obstacle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.getpid", lambda: 7)
+    (tmp_path / ".latest-7").symlink_to("old")
+    point_latest_at(tmp_path, "new")
+    assert (tmp_path / "latest").readlink() == Path("new")
+
+
+def test_what_brokers_said_is_kept_with_the_run(tmp_path: Path, clock: Clock) -> None:
+    class Brokers(FakeRuntime):
+        @property
+        def brokers(self) -> list[Any]:
+            return children
+
+    children = [FakeChild("broker-1"), FakeChild("broker-2")]
+    for child in children:
+        child.log = tmp_path / "scratch" / f"{child.name}.log"
+    children[0].log.parent.mkdir()
+    children[0].log.write_text("a warning\n")
+    folder = RunFolder(tmp_path / "runs" / "1-join")
+    keep_broker_logs(Brokers(tmp_path, clock, FakeCluster(clock)), folder)
+    assert {p.name: p.read_text() for p in folder.logs.iterdir()} == {"broker-1.log": "a warning\n"}
+
+
+class World:
+    """What a campaign meets: what each of its runs comes to, and all that happened in order."""
+
+    def __init__(self, home: Home, clock: Clock, folder: Path) -> None:
+        self.home, self.happened = home, list[str]()
+        self.valid: dict[str, bool] = {}
+        self.deaths: dict[str, dict[str, Any]] = {}
+        self.errors: dict[str, BaseException] = {}
+        self.failures: dict[str, ServiceFailed] = {}
+        self.runtime = FakeRuntime(folder, clock, FakeCluster(clock))
+        self.child = SimpleNamespace(pid=NO_PID)
+        self._given: dict[str, Any] = {}
+
+    # as the evaluator
+
+    def give(self, order: dict[str, Any]) -> None:
+        assert not self._given
+        self._given = order
+        self.happened.append(f"give {Path(order['run_dir']).name}")
+
+    def take(self, _timeout_s: float, _tick: Tick) -> dict[str, Any]:
+        name = Path(self._given["run_dir"]).name
+        write_json(Path(self._given["run_dir"]) / "run.json", {"valid": self.valid.get(name, True)})
+        self._given = {}
+        self.happened.append(f"take {name}")
+        if name in self.failures:
+            raise self.failures[name]
+        return {"ok": True}
+
+    def ask(self, order: dict[str, Any], _timeout_s: float, _tick: Tick) -> dict[str, Any]:
+        assert not self._given
+        folder = Path(order["campaign_dir"])
+        self.happened.append(order["do"])
+        write_json(folder / "campaign.json", read_json(folder / "conditions.json"))
+        return {"ok": True}
+
+    # as the class Run
+
+    def run(self, plan: RunPlan, *_: Any) -> Any:
+        name = plan.folder.path.name
+        seen = Seen()
+
+        def execute() -> None:
+            self.happened.append(f"start {name}")
+            plan.before_input()
+            if name in self.errors:
+                raise self.errors[name]
+            if name in self.deaths:
+                seen.deaths.append(self.deaths[name])
+            self.happened.append(f"end {name}")
+
+        return SimpleNamespace(execute=execute, plan=plan, seen=seen, runtime=self.runtime)
+
+    @contextmanager
+    def services(self, *_: Any) -> Iterator[Any]:
+        try:
+            yield SimpleNamespace(runtime=self.runtime, cluster=None, evaluator=self)
+        finally:
+            self.happened.append("down")
+
+    def campaign(self, *words: str) -> Campaign:
+        asked = understand(words, self.home)
+        return Campaign(asked, self.home, Progress(io.StringIO()), ["tollgate", "bench", *words])
+
+
+@pytest.fixture
+def world(home: Home, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """No broker, no engine, no evaluator: their fakes."""
+    made = World(home, clock, tmp_path)
+    monkeypatch.setattr("conductor.bench.find_java", lambda _: Java(Path("/java"), "21"))
+    monkeypatch.setattr("conductor.bench.ensure_artifacts", lambda *_: None)
+    monkeypatch.setattr("conductor.bench.lacks", lambda *_: [])
+    monkeypatch.setattr("conductor.bench.services", made.services)
+    monkeypatch.setattr("conductor.bench.Run", made.run)
+    return made
+
+
+def test_a_run_is_judged_while_the_next_ones_engine_starts(world: World) -> None:
+    campaign = world.campaign("STAGE=2")
+    result = campaign.execute()
+    assert world.happened == [
+        *("start 1-parse", "end 1-parse", "give 1-parse"),
+        *("start 2-join", "take 1-parse", "end 2-join", "give 2-join"),
+        *("take 2-join", "campaign", "down"),
+    ]
+    assert result["complete"] is True
+    assert result["ended_at"] >= result["started_at"]
+    assert world.home.results.joinpath("latest").readlink() == Path(campaign.campaign_id)
+
+
+def test_stages_alternate_so_that_a_slow_hour_hits_both(world: World) -> None:
+    result = world.campaign("STAGE=2", "REPEAT=2").execute()
+    assert [(r["path"], r["stage"], r["repetition"]) for r in result["runs"]] == [
+        ("runs/1-parse", "parse", 1),
+        ("runs/2-join", "join", 1),
+        ("runs/3-parse", "parse", 2),
+        ("runs/4-join", "join", 2),
+    ]
+
+
+def test_what_each_run_came_to_is_told(world: World) -> None:
+    world.valid["1-parse"] = False
+    result = world.campaign("STAGE=2").execute()
+    assert [run["ended"] for run in result["runs"]] == ["invalid", "valid"]
+    assert (result["complete"], result["says"]) == (True, None)
+
+
+def test_a_death_ends_the_campaign_which_is_judged_and_said_all_the_same(world: World) -> None:
+    world.deaths["1-parse"] = {"service": "spark", "exit_code": 137, "log_tail": ["a", "b"]}
+    result = world.campaign("STAGE=2").execute()
+    assert world.happened == [
+        *("start 1-parse", "end 1-parse", "give 1-parse", "take 1-parse", "campaign", "down")
+    ]
+    assert [run["ended"] for run in result["runs"]] == ["failed"]
+    assert result["complete"] is False
+    assert result["says"] == (
+        "spark died in run runs/1-parse with exit code 137; its log ends:\n  a\n  b"
+    )
+
+
+def test_an_interruption_leaves_conditions_that_say_so_and_no_campaign(world: World) -> None:
+    world.errors["2-join"] = KeyboardInterrupt()
+    campaign = world.campaign("STAGE=2")
+    with pytest.raises(KeyboardInterrupt):
+        campaign.execute()
+    left = read_json(campaign.folder.conditions)
+    assert [run["ended"] for run in left["runs"]] == ["valid", "interrupted"]
+    assert (left["complete"], left["says"]) == (False, "interrupted by the user")
+    assert not campaign.folder.campaign_json.exists()
+    assert not (world.home.results / "latest").exists()
+    assert world.happened[-1] == "down"
+
+
+def test_a_failure_of_the_evaluator_is_raised(world: World) -> None:
+    world.failures["1-parse"] = ServiceFailed("the evaluator died")
+    campaign = world.campaign("STAGE=2")
+    with pytest.raises(ServiceFailed, match="the evaluator died"):
+        campaign.execute()
+    assert not campaign.folder.campaign_json.exists()
+
+
+def test_what_the_machine_lacks_is_said_before_anything_is_started(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conductor.bench.lacks", lambda *_: ["too little memory", "and disk"])
+    campaign = world.campaign("STAGE=2")
+    with pytest.raises(EnvironmentLacking, match=r"^too little memory$"):
+        campaign.execute()
+    assert world.happened == []
+    assert not campaign.folder.path.exists()
+
+
+def test_a_campaign_tells_what_was_asked_and_with_what(world: World) -> None:
+    words = ("STAGE=2", "RATE=640", "MODE=micro-batch", "ENGINE_SETTINGS=linger_ms=3")
+    campaign = world.campaign(*words)
+    told = campaign.conditions
+    assert told["command"] == ["tollgate", "bench", *words]
+    assert told["question"] == "What does join cost?"
+    assert told["campaign_id"].split("-")[2] == "join"
+    assert (told["stages"], told["repeat"]) == (["parse", "join"], 1)
+    settings = told["settings"]
+    assert (settings["rate"], settings["mode"], settings["dialect"]) == (
+        *(640, "micro-batch", "windowed"),
+    )
+    assert settings["engine_settings"]["linger_ms"] == 3
+    assert settings["engine_settings"]["watermark_ms"] == 500
+    assert world.campaign("STAGE=all").campaign_id.split("-")[2] == "all"
+    assert world.campaign().campaign_id != world.campaign().campaign_id

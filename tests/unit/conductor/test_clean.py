@@ -1,0 +1,72 @@
+"""What may be taken away is taken away and said; all else stays."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from conductor.clean import clean
+from conductor.home import Home
+from contract.errors import UsageError
+from tests.unit.conductor.fakes import NO_PID
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, temporary: Path) -> Home:
+    """A checkout with results, jars and an environment, and two scratch folders elsewhere."""
+    home = Home(tmp_path / "checkout")
+    for folder in (home.results, home.artifacts, home.path / ".venv", home.path / "conductor"):
+        folder.mkdir(parents=True)
+        (folder / "file").write_bytes(b"x" * 3 * 1024**2)
+    for name, owner in (("tollgate-gone", NO_PID), ("tollgate-busy", os.getpid())):
+        (temporary / name).mkdir()
+        (temporary / name / "owner").write_text(str(owner))
+    return home
+
+
+def left(home: Home, temporary: Path) -> set[str]:
+    return {p.name for folder in (home.path, temporary) for p in folder.iterdir()}
+
+
+ALL = {"results", ".artifacts", ".venv", "conductor", "tollgate-gone", "tollgate-busy"}
+
+
+@pytest.mark.parametrize(
+    ("what", "goes"),
+    [
+        ("temporary", {"tollgate-gone"}),
+        ("results", {"tollgate-gone", "results"}),
+        ("all", {"tollgate-gone", "results", ".artifacts", ".venv"}),
+    ],
+)
+def test_each_word_takes_away_what_it_says_and_no_more(
+    what: str, goes: set[str], checkout: Home, temporary: Path
+) -> None:
+    said = clean(checkout, what)
+    assert left(checkout, temporary) == ALL - goes
+    assert {Path(line.split()[2]).name for line in said} == goes
+
+
+def test_sizes_are_said(checkout: Home) -> None:
+    assert f"took away {checkout.results} (3 MiB)" in clean(checkout, "results")
+
+
+def test_nothing_to_take_away_is_said(checkout: Home) -> None:
+    clean(checkout, "temporary")
+    assert clean(checkout, "temporary") == ["nothing to take away"]
+
+
+def test_an_unknown_word_takes_nothing_away(checkout: Home, temporary: Path) -> None:
+    with pytest.raises(UsageError, match="give temporary, results or all"):
+        clean(checkout, "everything")
+    assert left(checkout, temporary) == ALL
+
+
+def test_results_that_are_elsewhere_are_the_ones_taken_away(checkout: Home, tmp_path: Path) -> None:
+    elsewhere = Home(checkout.path, tmp_path / "elsewhere")
+    elsewhere.results.mkdir()
+    clean(elsewhere, "results")
+    assert not elsewhere.results.exists()
+    assert (checkout.path / "results").exists()

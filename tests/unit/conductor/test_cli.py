@@ -1,0 +1,147 @@
+"""Every failure ends as one sentence with its exit code; a defect keeps its trace."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from conductor import cli
+from conductor.asked import KNOWN
+from contract.errors import EnvironmentLacking, ExitCode, ServiceFailed, UsageError
+from tests.unit.conductor.fakes import NO_PID
+
+
+@pytest.fixture(autouse=True)
+def handlers() -> Iterator[None]:
+    """The command line takes signals; the tests give them back."""
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    kept = [signal.getsignal(number) for number in numbers]
+    yield
+    for number, handler in zip(numbers, kept, strict=True):
+        signal.signal(number, handler)
+
+
+def dispatching(monkeypatch: pytest.MonkeyPatch, work: Callable[[], int]) -> None:
+    monkeypatch.setattr(cli, "_dispatch", lambda _: work())
+
+
+@pytest.mark.parametrize("words", [[], ["help"], ["-h"], ["--help"]])
+def test_help_names_every_setting(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(words) == ExitCode.VALID
+    told = capsys.readouterr().out
+    # there is one workload, and no image can be run yet
+    untold = {"WORKLOAD", "ENGINE_IMAGE"}
+    assert {name for name in KNOWN if f"{name}=" not in told} <= untold
+
+
+@pytest.mark.usefixtures("temporary")
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["bnech"], "tollgate: unknown verb 'bnech'; did you mean bench?"),
+        (["bench", "STAGE=jion"], "tollgate: unknown stage 'jion'; did you mean join?"),
+        (["doctor", "RATE=no"], "tollgate: RATE=no is not a whole number"),
+        (["clean", "WHAT=everything"], "tollgate: WHAT=everything cannot be"),
+        (["clean", "RATE=5"], "tollgate: unknown setting 'RATE'"),
+        (["engine-check", "RATE=5"], "tollgate: unknown setting 'RATE'"),
+        (["report", "a", "b"], "tollgate: report takes one campaign"),
+        (["verify", "/nonexistent"], "tollgate: /nonexistent is no campaign"),
+    ],
+)
+def test_a_users_mistake_is_one_sentence(
+    words: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(words) == ExitCode.USAGE
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith(says)
+    assert told.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UsageError("no"), ExitCode.USAGE),
+        (EnvironmentLacking("no"), ExitCode.FAILURE),
+        (ServiceFailed("no"), ExitCode.FAILURE),
+    ],
+)
+def test_each_kind_of_failure_has_its_exit_code(
+    error: Exception,
+    code: ExitCode,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fails() -> int:
+        raise error
+
+    dispatching(monkeypatch, fails)
+    assert cli.main(["bench"]) == code
+    assert capsys.readouterr().err == "tollgate: no\n"
+
+
+def test_a_defect_is_called_one_and_its_trace_is_kept(
+    monkeypatch: pytest.MonkeyPatch, temporary: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dispatching(monkeypatch, lambda: 1 // 0)
+    assert cli.main(["bench"]) == ExitCode.FAILURE
+    (trace,) = temporary.iterdir()
+    assert capsys.readouterr().err.startswith("tollgate: a defect: ZeroDivisionError(")
+    assert "Traceback" in trace.read_text() and "1 // 0" in trace.read_text()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_asked_to_end_it_ends_as_if_interrupted(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def asked_to_end() -> int:
+        signal.raise_signal(number)
+        return ExitCode.VALID
+
+    dispatching(monkeypatch, asked_to_end)
+    assert cli.main(["bench"]) == ExitCode.INTERRUPTED
+    assert capsys.readouterr().err == "tollgate: interrupted; nothing is left running\n"
+
+
+def test_clean_says_what_it_took_away(temporary: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (temporary / "tollgate-x").mkdir()
+    (temporary / "tollgate-x" / "owner").write_text(str(NO_PID))
+    assert cli.main(["clean"]) == ExitCode.VALID
+    assert capsys.readouterr().out == f"took away {temporary}/tollgate-x (0 MiB)\n"
+
+
+def test_a_report_is_asked_of_the_campaign_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    class Done:
+        returncode = 3
+
+    def run(command: list[str], **_: object) -> type[Done]:
+        asked.append(command[2:])
+        return Done
+
+    monkeypatch.setattr("conductor.cli.subprocess.run", run)
+    for name in ("first", "second", "results/latest"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "campaign.json").touch()
+    assert cli.main(["report", str(tmp_path / "first")]) == 3
+    assert cli.main(["verify", f"CAMPAIGN={tmp_path}/second"]) == 3
+    assert cli.main(["verify", f"RESULTS={tmp_path}/results"]) == 3
+    assert asked == [
+        ["evaluator", "report", str(tmp_path / "first")],
+        ["evaluator", "verify", str(tmp_path / "second")],
+        ["evaluator", "verify", str(tmp_path / "results" / "latest")],
+    ]
+
+
+def test_paths_are_shown_as_short_as_they_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli._shown(tmp_path / "results" / "report.html") == "results/report.html"
+    assert cli._shown(Path("/elsewhere/report.html")) == "/elsewhere/report.html"

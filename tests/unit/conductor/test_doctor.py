@@ -1,0 +1,155 @@
+"""What a campaign costs grows with what is asked; what would stop it is said before it starts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import psutil
+import pytest
+
+from conductor.asked import Asked, understand
+from conductor.doctor import GIB, cost_of, examine, folder_size, lacks
+from conductor.home import Home
+from conductor.java import Java
+from contract.errors import EnvironmentLacking
+
+
+class Usage(NamedTuple):
+    """Stands for what `shutil.disk_usage` gives."""
+
+    total: int
+    used: int
+    free: int
+
+
+class Machine:
+    """A machine with as much as a test says."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.memory, self.disk, self.cores = 64 * GIB, 500 * GIB, 8
+        monkeypatch.setattr(
+            psutil,
+            "virtual_memory",
+            lambda: SimpleNamespace(available=self.memory, total=64 * GIB),
+        )
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(500 * GIB, 0, self.disk))
+        monkeypatch.setattr(psutil, "cpu_count", lambda: self.cores)
+        monkeypatch.setattr(os, "access", lambda *_: True)
+        monkeypatch.setattr("conductor.doctor.find_java", lambda folder: Java(folder, "21.0.1"))
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """A machine that has all that is needed."""
+    return Machine(monkeypatch)
+
+
+def ask(home: Home, *words: str) -> Asked:
+    return understand(words, home)
+
+
+def test_time_and_disk_grow_with_every_run(home: Home) -> None:
+    one, two, six = (
+        cost_of(ask(home, *words))
+        for words in (["STAGE=2", "ALONE=1"], ["STAGE=2"], ["STAGE=2", "REPEAT=3"])
+    )
+    assert two.disk_bytes == 2 * one.disk_bytes
+    assert six.disk_bytes == 3 * two.disk_bytes
+    assert one.seconds < two.seconds < six.seconds
+    # what is done once is not paid for again
+    assert two.seconds < 2 * one.seconds
+    assert one.memory_bytes == six.memory_bytes, "runs are one after another"
+
+
+@pytest.mark.parametrize("word", ["RATE=4000", "DURATION=70", "WARMUP=60", "COOLDOWN=40"])
+def test_what_feeds_longer_or_faster_needs_more_disk(word: str, home: Home) -> None:
+    assert cost_of(ask(home, word)).disk_bytes > cost_of(ask(home)).disk_bytes
+
+
+def test_brokers_cost_memory_and_replicas_cost_disk(home: Home) -> None:
+    one, three, five = (cost_of(ask(home, f"BROKERS={n}")) for n in (1, 3, 5))
+    assert one.memory_bytes < three.memory_bytes < five.memory_bytes
+    assert one.disk_bytes < three.disk_bytes == five.disk_bytes
+
+
+def test_a_campaign_takes_longer_than_its_input_is_fed(home: Home) -> None:
+    asked = ask(home, "STAGE=all", "DURATION=100", "WARMUP=20", "COOLDOWN=10")
+    assert cost_of(asked).seconds > 5 * 130
+
+
+@pytest.mark.usefixtures("machine")
+def test_nothing_stops_a_campaign_on_a_machine_that_has_enough(home: Home) -> None:
+    assert lacks(ask(home), home) == []
+    lines, stopped = examine(ask(home), home)
+    assert not stopped
+    assert lines[-1] == "in the way  nothing"
+
+
+def test_too_little_memory_is_a_sentence_with_both_figures(machine: Machine, home: Home) -> None:
+    needed = cost_of(ask(home)).memory_bytes
+    machine.memory = needed
+    assert lacks(ask(home), home) == []
+    machine.memory = GIB
+    (says,) = lacks(ask(home), home)
+    assert says.startswith(f"1.0 GiB of memory are available and about {needed / GIB:.1f} are")
+
+
+def test_too_little_disk_is_said_for_each_place(machine: Machine, home: Home) -> None:
+    machine.disk = GIB // 2
+    says = lacks(ask(home), home)
+    assert ["temporary files" in s for s in says] == [True, False]
+    assert ["results" in s for s in says] == [False, True]
+    assert all("0.5 GiB of disk are free" in s for s in says)
+
+
+def test_a_gigabyte_of_disk_is_to_be_left(machine: Machine, home: Home) -> None:
+    machine.disk = cost_of(ask(home)).disk_bytes + GIB
+    assert lacks(ask(home), home) == []
+    machine.disk -= 1
+    assert len(lacks(ask(home), home)) == 2
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_folder_that_cannot_be_written_to_is_named(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, _mode: path == home.path)
+    (says,) = lacks(ask(home), home)
+    assert says.endswith("(for temporary files) cannot be written to")
+
+
+def test_what_is_in_the_way_is_at_the_end_of_the_lines(
+    machine: Machine, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_java(_: object) -> Java:
+        raise EnvironmentLacking("no Java 17 or newer was found")
+
+    monkeypatch.setattr("conductor.doctor.find_java", no_java)
+    machine.cores = 1
+    lines, stopped = examine(ask(home), home)
+    assert stopped
+    assert lines[-2].startswith("in the way  no Java 17 or newer")
+    assert lines[-1].startswith("in the way  one core is too few")
+    assert "java        no Java" in lines
+
+
+@pytest.mark.usefixtures("machine")
+def test_the_lines_tell_what_would_be_run(home: Home) -> None:
+    text = "\n".join(examine(ask(home, "STAGE=2", "REPEAT=3", "BROKERS=2"), home)[0])
+    assert "runs        parse, join, 3 times" in text
+    assert "brokers     2 Kafka, replication 2" in text
+    assert "engine      spark 4.3.0, real-time, eager" in text
+    assert "times" not in "\n".join(examine(ask(home, "STAGE=2"), home)[0])
+
+
+def test_a_folders_size_is_that_of_its_files_and_not_of_what_links_point_at(home: Home) -> None:
+    folder = home.results / "campaign"
+    (folder / "runs").mkdir(parents=True)
+    (folder / "a").write_bytes(b"x" * 100)
+    (folder / "runs" / "b").write_bytes(b"x" * 23)
+    (folder / "link").symlink_to(folder / "a")
+    (folder / "broken").symlink_to(folder / "none")
+    assert folder_size(folder) == 123

@@ -1,0 +1,67 @@
+"""The golden input is found by the workload's name and lasts as long as its records do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conductor.golden import BACKLOG_SLOTS, EVENT_START_S, TAIL_SLOTS, Golden, golden_of
+from contract.errors import UsageError
+from contract.results import read_jsonl
+from contract.workload import load_workload
+from tests.unit.conductor.fakes import ROOT
+
+
+def written(contract: Path, at_slots: list[float]) -> Golden:
+    folder = contract / "golden"
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps({"at_slot": at}) for at in at_slots]
+    (folder / "made.input.jsonl").write_text("\n".join([*lines, "", ""]))
+    return golden_of("made", contract)
+
+
+@given(at_slots=st.lists(st.floats(0, 100, allow_nan=False), min_size=1, max_size=9))
+def test_it_lasts_to_the_end_of_the_slot_of_its_last_record(
+    at_slots: list[float], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    golden = written(tmp_path_factory.mktemp("contract"), at_slots)
+    assert golden.slots - 1 <= max(at_slots) < golden.slots
+
+
+def test_the_last_slots_outputs_are_not_owed(tmp_path: Path) -> None:
+    golden = written(tmp_path, [0.5, 29.99, 3])
+    assert golden.window == {"first_slot": 0, "last_slot": 29 - TAIL_SLOTS}
+
+
+def test_the_backlog_is_what_is_due_in_the_first_slots(tmp_path: Path) -> None:
+    before = [0.0, 3.5, BACKLOG_SLOTS - 0.01, BACKLOG_SLOTS - 0.01]
+    golden = written(tmp_path, [*before, BACKLOG_SLOTS, BACKLOG_SLOTS + 9])
+    assert golden.backlog == len(before)
+
+
+def test_the_publisher_replays_all_of_it_with_one_sender(tmp_path: Path) -> None:
+    golden = written(tmp_path, [0.5, 29.99])
+    env = golden.publisher_env()
+    assert env["SOURCE"] == f"raw:{golden.path}"
+    assert int(env["SLOTS_MAX"]) > golden.slots
+    assert env["PUBLISHERS"] == "1"
+    assert 0 < int(env["SKIP_PACING_BEFORE_SLOT"]) < golden.slots
+
+
+def test_a_workload_without_one_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"workload none has no golden input .*none\.input"):
+        golden_of("none", tmp_path)
+
+
+def test_traffics_starts_when_it_is_said_to_and_owes_more_than_its_backlog() -> None:
+    golden = golden_of("traffic", ROOT / "contract")
+    assert BACKLOG_SLOTS < golden.window["last_slot"] < golden.slots
+    assert 0 < golden.backlog < len(read_jsonl(golden.path))
+    second_of = load_workload("traffic").event_second_of
+    for row in read_jsonl(golden.path):
+        if "/in-order/" in row["key"]:
+            assert second_of(row["value"].encode()) == EVENT_START_S + int(row["at_slot"])

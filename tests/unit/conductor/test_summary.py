@@ -1,0 +1,136 @@
+"""The closing table: the answer first; what there is no figure for is shown as such."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conductor.summary import VERDICTS, summary_lines
+from contract.results import CampaignFolder, write_json
+
+
+def price(stage: str, **changes: Any) -> dict[str, Any]:
+    value = {"stage": stage, "predecessor": "parse", "attribution": "last", "price_ms": 12.34}
+    return {**value, "low_ms": 11.0, "high_ms": 13.06, "verdict": "costs", **changes}
+
+
+def figure(stage: str, **changes: Any) -> dict[str, Any]:
+    value = {"stage": stage, "attribution": "last", "p50_ms": 40.0, "low_ms": 39.0, "high_ms": 41.0}
+    return {**value, **changes}
+
+
+def run(stage: str, **changes: Any) -> dict[str, Any]:
+    return {
+        "stage": stage,
+        "engine": "spark",
+        "valid": True,
+        "doubts": [],
+        "latency_ms": {
+            "last": {"p50": 1234.56, "p95": 50.0, "p99": None},
+            "last_outside_stalls": {"p50": 9.0, "p99": 10.0},
+        },
+        "outputs": {"correct": 69_999, "expected": 70_000},
+        "throughput": {"output_per_s": 1999.6},
+        "resources": {"spark": {"cpu_cores_avg": 1.257}, "broker-1": {"cpu_cores_avg": 0.3}},
+        **changes,
+    }
+
+
+def campaign(**changes: Any) -> dict[str, Any]:
+    value: dict[str, Any] = {
+        "question": "What does join cost?",
+        "stages": ["parse", "join"],
+        "prices": [price("join"), price("join", attribution="mean", price_ms=99.0)],
+        "figures": [figure("join"), figure("join", attribution="due", p50_ms=77.0)],
+        "runs": [],
+        "doubts": [],
+    }
+    return {**value, **changes}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> CampaignFolder:
+    """A campaign's folder."""
+    return CampaignFolder(tmp_path)
+
+
+def kept(folder: CampaignFolder, number: int, value: dict[str, Any] | None) -> dict[str, str]:
+    """A run's entry; its run.json is there unless it came to none."""
+    stage = value["stage"] if value else "join"
+    if value is not None:
+        write_json(folder.run(number, stage).run_json, value)
+    return {"path": f"runs/{number}-{stage}", "stage": stage, "ended": "interrupted"}
+
+
+def answers(folder: CampaignFolder, **changes: Any) -> list[str]:
+    lines = summary_lines(campaign(**changes), folder)
+    return [line.strip() for line in lines[2 : lines.index("", 2)]]
+
+
+def test_the_question_is_answered_by_the_price_of_what_was_asked(folder: CampaignFolder) -> None:
+    assert summary_lines(campaign(), folder)[0] == "What does join cost?"
+    assert answers(folder) == [
+        "join costs 12.3 ms at the median, 95 % 11.0 to 13.1, over parse: it costs"
+    ]
+
+
+@pytest.mark.parametrize("verdict", sorted(VERDICTS))
+def test_each_verdict_is_said_in_words(verdict: str, folder: CampaignFolder) -> None:
+    (answer,) = answers(folder, prices=[price("join", verdict=verdict)])
+    assert answer.endswith(f": {VERDICTS[verdict]}")
+
+
+def test_a_price_without_an_interval_says_so(folder: CampaignFolder) -> None:
+    (answer,) = answers(folder, prices=[price("join", low_ms=None, high_ms=None)])
+    assert "12.3 ms at the median, no interval, over parse" in answer
+
+
+@pytest.mark.parametrize("prices", [[], [price("join", price_ms=None)]])
+def test_without_a_price_the_whole_is_told(
+    prices: list[dict[str, Any]], folder: CampaignFolder
+) -> None:
+    (answer,) = answers(folder, prices=prices)
+    assert answer == "all up to join takes 40.0 ms at the median, 95 % 39.0 to 41.0"
+
+
+@pytest.mark.parametrize("figures", [[], [figure("join", p50_ms=None)]])
+def test_without_any_figure_that_is_said(
+    figures: list[dict[str, Any]], folder: CampaignFolder
+) -> None:
+    assert answers(folder, prices=[], figures=figures) == ["join: no figure; see below"]
+
+
+def test_where_all_stages_were_asked_for_each_has_its_line(folder: CampaignFolder) -> None:
+    lines = answers(folder, stages=["ingest", "parse", "join"], figures=[figure("ingest")])
+    assert [line.split()[0] for line in lines] == ["all", "parse:", "join"]
+
+
+def test_a_runs_row_holds_its_figures(folder: CampaignFolder) -> None:
+    entry = kept(folder, 1, run("parse"))
+    row = next(x for x in summary_lines(campaign(runs=[entry]), folder) if "69,999" in x)
+    assert row.split() == [
+        *("parse", "1,234.6", "50.0", "–", "9.0", "10.0", "69,999/70,000", "2,000"),
+        *("1.26", "cores", "valid"),
+    ]
+
+
+def test_an_invalid_run_is_called_so_and_a_run_that_came_to_nothing_has_no_figures(
+    folder: CampaignFolder,
+) -> None:
+    runs = [kept(folder, 1, run("parse", valid=False, resources={})), kept(folder, 2, None)]
+    lines = summary_lines(campaign(runs=runs), folder)
+    rows = [line for line in lines if line.startswith(("parse", "join"))]
+    assert rows[0].endswith("–  INVALID")
+    assert rows[1].split() == ["join", *["–"] * 7, "interrupted"]
+    head = next(line for line in lines if line.startswith("stage"))
+    assert rows[0].index("INVALID") == rows[1].index("interrupted") == head.index("verdict")
+
+
+def test_doubts_come_last_those_of_runs_with_their_run(folder: CampaignFolder) -> None:
+    doubt = {"id": "swapping", "severity": "warning", "says": "it swapped"}
+    runs = [kept(folder, 1, run("parse", doubts=[doubt])), kept(folder, 2, None)]
+    few = {"id": "few-runs", "severity": "warning", "says": "one run of each"}
+    lines = summary_lines(campaign(runs=runs, doubts=[few]), folder)
+    assert lines[-2:] == ["warning  runs/1-parse: it swapped", "warning  one run of each"]
