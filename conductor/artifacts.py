@@ -40,8 +40,11 @@ def read_lock(path: Path) -> list[Artifact]:
     artifacts: list[Artifact] = []
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.strip() and not line.startswith("#"):
-            folder, name, sha256 = line.split()
-            organisation, module, version = name.split(":")
+            try:
+                folder, name, sha256 = line.split()
+                organisation, module, version = name.split(":")
+            except ValueError:
+                raise EnvironmentLacking(f"{path.name} has an odd line: {line}") from None
             artifacts.append(Artifact(folder, organisation, module, version, sha256))
     return artifacts
 
@@ -51,7 +54,8 @@ def ensure_artifacts(lock: Path, home: Path, java: Java, say: Callable[[str], No
     artifacts = read_lock(lock)
     stamp = home / "complete"
     wanted = sha256_of(lock)
-    if stamp.exists() and stamp.read_text() == wanted:
+    there = all((home / a.folder / a.file_name).exists() for a in artifacts)
+    if there and stamp.exists() and stamp.read_text() == wanted:
         return
     home.mkdir(parents=True, exist_ok=True)
     with (home / ".lock").open("w") as guard:
@@ -63,7 +67,17 @@ def ensure_artifacts(lock: Path, home: Path, java: Java, say: Callable[[str], No
                 _fetch(lacking, Path(scratch), java)
                 for artifact in lacking:
                     _adopt(artifact, Path(scratch), home)
+        _discard_others(home, artifacts)
         stamp.write_text(wanted)
+
+
+def _discard_others(home: Path, artifacts: list[Artifact]) -> None:
+    """A jar that the lock no longer names would still stand on the class path."""
+    wanted = {home / a.folder / a.file_name for a in artifacts}
+    for folder in {a.folder for a in artifacts}:
+        for jar in (home / folder).glob("*.jar"):
+            if jar not in wanted:
+                jar.unlink()
 
 
 def _is_right(home: Path, artifact: Artifact) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conductor.home import Home
+from conductor.home import Home, path_of
 from contract.engine import EngineSpec, Execution, engine_settings_for
 from contract.errors import UsageError, unknown_name
 from contract.settings import RunSettings
@@ -53,6 +54,8 @@ class Asked:
 
     question: str
     stages: tuple[str, ...]
+    #: STAGE=all: each of them is an answer, not only the last
+    all_stages: bool
     repeat: int
     settings: RunSettings
     spec: EngineSpec
@@ -124,7 +127,16 @@ def understand(words: Iterable[str], home: Home) -> Asked:
         question = f"What does {workload.stage(asked).name} cost?"
     store = _store(given.get("STORE"), home)
     return Asked(
-        question, stages, repeat, settings, spec, execution, folder, store, f"{runtime}: {says}"
+        question,
+        stages,
+        asked == "all",
+        repeat,
+        settings,
+        spec,
+        execution,
+        folder,
+        store,
+        f"{runtime}: {says}",
     )
 
 
@@ -132,10 +144,13 @@ def _stages(given: dict[str, str], spec: EngineSpec) -> tuple[str, ...]:
     workload = load_workload(given.get("WORKLOAD", "traffic"))
     asked = given.get("STAGE", "join")
     if asked == "all":
-        stages = tuple(s.name for s in workload.stages if s.name in spec.stages[workload.name])
+        claimed = spec.stages.get(workload.name, ())
+        stages = tuple(s.name for s in workload.stages if s.name in claimed)
+        if not stages:
+            raise UsageError(f"engine {spec.name} claims no stage of {workload.name}")
     else:
         stage = workload.stage(asked)
-        alone = given.get("ALONE", "0") not in ("0", "no", "false")
+        alone = _yes("ALONE", given.get("ALONE", "0"))
         first = () if alone or stage.predecessor is None else (stage.predecessor,)
         stages = (*first, stage.name)
     for name in stages:
@@ -157,6 +172,14 @@ def _runtime(given: dict[str, str]) -> tuple[str, str]:
     raise unknown_name("RUNTIME", asked, ["auto", "embedded"])
 
 
+def _yes(name: str, text: str) -> bool:
+    if text.lower() in ("1", "yes", "true"):
+        return True
+    if text.lower() in ("0", "no", "false"):
+        return False
+    raise UsageError(f"{name}={text} cannot be; give 1 or 0")
+
+
 def _number(name: str, text: str, kind: type) -> Any:
     try:
         return kind(text)
@@ -168,7 +191,7 @@ def _number(name: str, text: str, kind: type) -> Any:
 def _source(text: str) -> str:
     if text == "network":
         return text
-    path = Path(text).expanduser().resolve()
+    path = path_of(text)
     if not path.exists():
         raise UsageError(f"SOURCE={text}: there is no such file or folder (or say network)")
     return str(path)
@@ -181,7 +204,7 @@ def _store(text: str | None, home: Home) -> str:
         return text
     if "://" in text or text.startswith("hdfs:"):
         raise UsageError(f"STORE={text}: the embedded runtime stores to file: only")
-    return f"file:{Path(text).expanduser().resolve()}"
+    return f"file:{path_of(text)}"
 
 
 def _engine_settings(text: str, spec: EngineSpec) -> dict[str, Any]:
@@ -191,6 +214,8 @@ def _engine_settings(text: str, spec: EngineSpec) -> dict[str, Any]:
         if not equals:
             raise UsageError(f"ENGINE_SETTINGS: {pair!r} is not of the form name=value")
         spec.check_settings({name: value})
+        if name == "checkpoint_s":
+            raise UsageError(f"the checkpoint interval is every engine's: say CHECKPOINT={value}")
         chosen[name] = _like(name, value, spec.settings[name])
     return chosen
 
@@ -204,6 +229,7 @@ def _like(name: str, text: str, default: Any) -> Any:
     except json.JSONDecodeError:
         value = None
     number = isinstance(value, int | float) and not isinstance(value, bool)
+    number = number and math.isfinite(value)
     if isinstance(default, bool) and isinstance(value, bool):
         return value
     if not isinstance(default, bool) and number:

@@ -23,6 +23,7 @@ from conductor.machine import machine_facts, pins
 from conductor.progress import Progress
 from conductor.run import Run, RunPlan
 from conductor.services import Services, services
+from contract.engine import engine_settings_for
 from contract.errors import EnvironmentLacking
 from contract.results import SCHEMA, CampaignFolder, RunFolder, read_json, write_json
 
@@ -33,7 +34,7 @@ EVALUATE_S_MAX = 1800.0
 def only_one(home: Home, progress: Progress) -> Iterator[None]:
     """Two campaigns would measure each other: the second waits, saying so."""
     home.results.mkdir(parents=True, exist_ok=True)
-    with (home.results / ".lock").open("w") as lock:
+    with home.campaign_lock().open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -49,7 +50,7 @@ class Campaign:
         self.asked, self.home, self.progress = asked, home, progress
         self.java = find_java(home.artifacts)
         started = datetime.now(UTC)
-        name = "all" if len(asked.stages) > 2 else asked.stages[-1]
+        name = "all" if asked.all_stages else asked.stages[-1]
         token = secrets.token_hex(2)
         self.campaign_id = f"{started:%Y%m%d-%H%M%S}-{name}-{token}"
         self.folder = CampaignFolder(home.results / self.campaign_id)
@@ -62,6 +63,7 @@ class Campaign:
             "ended_at": None,
             "settings": self._settings(),
             "stages": list(asked.stages),
+            "asked_all": asked.all_stages,
             "repeat": asked.repeat,
             "runs": [],
             "machine": machine_facts(self.java),
@@ -76,7 +78,7 @@ class Campaign:
     def _settings(self) -> dict[str, Any]:
         settings = self.asked.settings
         names = ("workload", "engine", "mode", "dialect", "runtime")
-        own = {**self.asked.spec.settings, **settings.engine_settings}
+        own = engine_settings_for(self.asked.spec, settings)
         shown = {**settings.to_json(), "engine_settings": own}
         return {**shown, **{name: getattr(settings, name) for name in names}}
 

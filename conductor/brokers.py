@@ -164,11 +164,15 @@ class EmbeddedBrokers:
             except ServiceFailed as error:
                 seen = str(error)
             else:
-                alive = cluster.broker_numbers()
-                if len(alive) == len(self._plans):
-                    return cluster
+                try:
+                    alive = cluster.broker_numbers()
+                except ServiceFailed as error:
+                    seen = str(error)
+                else:
+                    if len(alive) == len(self._plans):
+                        return cluster
+                    seen = f"only brokers {sorted(alive)} of {len(self._plans)} have joined"
                 cluster.close()
-                seen = f"only brokers {sorted(alive)} of {len(self._plans)} have joined"
             tick(seen)
             time.sleep(0.25)
         raise ServiceFailed(f"kafka not ready after {READY_S_MAX} s: {seen}")

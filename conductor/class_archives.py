@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import subprocess
@@ -48,7 +49,7 @@ def make_archives(folder: Path, java: Java, say: Callable[[str], None]) -> None:
 
 def lacking(folder: Path) -> list[str]:
     """The programs whose classes were noted and that have no archive yet."""
-    noted = {path.name.partition("-")[0] for path in folder.glob("*.classes")}
+    noted = {path.name.partition("-")[0] for path in folder.glob("[!.]*-*.classes")}
     return sorted(noted - set(archived(folder)))
 
 
@@ -61,19 +62,21 @@ def _make(folder: Path, java: Java, programs: list[str]) -> None:
             if len(classes) >= CLASSES_MIN:
                 makers[program] = _start(folder, java, program, classes)
         for program, maker in makers.items():
-            code = maker.wait(max(0.0, deadline - time.monotonic()))
-            draft = _draft(folder, program)
-            if code == 0 and draft.exists():
-                draft.replace(folder / f"{program}.jsa")
-    except subprocess.TimeoutExpired:
-        pass
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                code = maker.wait(max(0.0, deadline - time.monotonic()))
+                draft = _draft(folder, program)
+                if code == 0 and draft.exists():
+                    draft.replace(folder / f"{program}.jsa")
+    except OSError:
+        pass  # a Java that cannot be started: JVMs start as ever
     finally:
-        for program, maker in makers.items():
+        for maker in makers.values():
             maker.kill()
             maker.wait()
-            _draft(folder, program).unlink(missing_ok=True)
         for program in programs:
-            for noted in folder.glob(f"{program}*.classes"):
+            _draft(folder, program).unlink(missing_ok=True)
+            _merged(folder, program).unlink(missing_ok=True)
+            for noted in folder.glob(f"{program}-*.classes"):
                 noted.unlink(missing_ok=True)
 
 
@@ -91,8 +94,12 @@ def _draft(folder: Path, program: str) -> Path:
     return folder / f".{program}.draft"
 
 
+def _merged(folder: Path, program: str) -> Path:
+    return folder / f".{program}.merged"
+
+
 def _start(folder: Path, java: Java, program: str, classes: list[str]) -> subprocess.Popen[bytes]:
-    merged = folder / f"{program}.all.classes"
+    merged = _merged(folder, program)
     merged.write_text("\n".join(classes) + "\n", encoding="utf-8")
     command = [
         java.program,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from conductor.doctor import MIB, folder_size
 from conductor.home import Home, abandoned_scratch
@@ -19,9 +22,24 @@ def clean(home: Home, what: str) -> list[str]:
     if what == "all":
         doomed += [home.artifacts, home.path / ".venv"]
     said: list[str] = []
-    for folder in doomed:
-        if folder.exists():
-            size = folder_size(folder)
-            shutil.rmtree(folder, ignore_errors=True)
-            said.append(f"took away {folder} ({size / MIB:.0f} MiB)")
+    with _no_campaign(home):
+        for folder in doomed:
+            if folder.exists():
+                size = folder_size(folder)
+                shutil.rmtree(folder, ignore_errors=True)
+                how = "could not take away all of" if folder.exists() else "took away"
+                said.append(f"{how} {folder} ({size / MIB:.0f} MiB)")
     return said or ["nothing to take away"]
+
+
+@contextmanager
+def _no_campaign(home: Home) -> Iterator[None]:
+    if not home.artifacts.exists():
+        yield
+        return
+    with home.campaign_lock().open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError("a campaign runs in this checkout; clean when it has ended") from None
+        yield

@@ -13,6 +13,7 @@ import psutil
 from conductor.asked import Asked
 from conductor.home import Home
 from conductor.java import find_java
+from contract.engine import engine_settings_for
 from contract.errors import TollgateError
 
 MIB = 1024**2
@@ -42,7 +43,8 @@ def cost_of(asked: Asked) -> Cost:
     settings = asked.settings
     runs = asked.repeat * len(asked.stages)
     fed_s = settings.warmup_s + settings.duration_s + settings.cooldown_s
-    heap = int(asked.spec.settings.get("memory_mb", 1024)) * MIB
+    own = engine_settings_for(asked.spec, settings)
+    heap = int(own.get("memory_mb", 1024)) * MIB
     memory = settings.brokers * BROKER_BYTES + heap + ENGINE_BESIDES_HEAP_BYTES
     records = settings.rate * (fed_s + 20) * 2
     kept = records * RECORD_BYTES * runs
@@ -64,7 +66,10 @@ def lacks(asked: Asked, home: Home) -> list[str]:
             f"{cost.memory_bytes / GIB:.1f} are needed; fewer BROKERS or a smaller "
             f"ENGINE_SETTINGS=memory_mb=… would need less"
         )
-    for name, folder in (("temporary files", tempfile.gettempdir()), ("results", home.path)):
+    for name, folder in (
+        ("temporary files", tempfile.gettempdir()),
+        ("results", _there(home.results)),
+    ):
         free = shutil.disk_usage(folder).free
         if free < cost.disk_bytes + GIB:
             problems.append(
@@ -109,6 +114,13 @@ def examine(asked: Asked, home: Home) -> tuple[list[str], bool]:
         problems.append("one core is too few: engine, brokers and publisher would only queue")
     lines += [f"in the way  {p}" for p in problems] or ["in the way  nothing"]
     return lines, bool(problems)
+
+
+def _there(folder: Path) -> Path:
+    """The folder, or the nearest one above it that exists."""
+    while not folder.exists():
+        folder = folder.parent
+    return folder
 
 
 def folder_size(path: Path) -> int:

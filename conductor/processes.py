@@ -1,7 +1,8 @@
-"""Start, watch and end child processes; no other file of this project does."""
+"""Start, watch and end the services of a campaign: each a session of its own."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -99,19 +101,26 @@ class Child:
 
         A session and not only its process group: Spark's Python workers make groups of their own.
         """
-        deadline = time.monotonic() + KILL_S_MAX
-        while (left := _of_session(self.pid)) and time.monotonic() < deadline:
-            for pid in left:
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    continue
-            self.process.poll()
-            time.sleep(0.01)
-        self.process.wait()
+        end_session(self.process)
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
-                pipe.close()
+                # what could not be written to the dead is of no use any more
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+
+def end_session(leader: subprocess.Popen[Any]) -> None:
+    """Kill every process of the session that this process leads."""
+    deadline = time.monotonic() + KILL_S_MAX
+    while (left := _of_session(leader.pid)) and time.monotonic() < deadline:
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        leader.poll()
+        time.sleep(0.01)
+    leader.wait()
 
 
 def _of_session(session: int) -> list[int]:

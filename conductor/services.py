@@ -32,10 +32,11 @@ def services(
 ) -> Iterator[Services]:
     """Start them together; whatever happens inside, nothing of it is left behind."""
     scratch = make_scratch()
-    runtime = EmbeddedRuntime(home, java, scratch)
+    runtime: EmbeddedRuntime | None = None
     evaluator: Evaluator | None = None
     cluster: Cluster | None = None
     try:
+        runtime = EmbeddedRuntime(home, java, scratch)
         progress.phase(f"start: {brokers} brokers, evaluator")
         runtime.start_brokers(brokers, 1)
         evaluator = Evaluator(sys.executable, runtime.env, logs / "evaluator.log", scratch)
@@ -44,7 +45,8 @@ def services(
     finally:
         if cluster is not None:
             cluster.close()
-        runtime.end()
+        if runtime is not None:
+            runtime.end()
         if evaluator is not None:
             evaluator.stop()
         shutil.rmtree(scratch, ignore_errors=True)

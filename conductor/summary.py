@@ -24,8 +24,7 @@ def summary_lines(campaign: dict[str, Any], folder: CampaignFolder) -> list[str]
 
 
 def _answers(campaign: dict[str, Any]) -> list[str]:
-    asked = campaign["stages"][-1]
-    wanted = campaign["stages"] if len(campaign["stages"]) > 2 else [asked]
+    wanted = campaign["stages"] if campaign["asked_all"] else campaign["stages"][-1:]
     prices = {p["stage"]: p for p in campaign["prices"] if p["attribution"] == "last"}
     figures = {f["stage"]: f for f in campaign["figures"] if f["attribution"] == "last"}
     said = []

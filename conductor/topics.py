@@ -15,6 +15,8 @@ from contract.errors import ServiceFailed
 
 REQUEST_MS_MAX = 10_000
 TAIL_MS_MAX = 300
+#: at the very end may stand what is no record: an engine's commit markers
+TAIL_OFFSETS = 8
 SETTLE_S_MAX = 30
 ATTEMPTS = 5
 #: Kafka's number for: make the first replica leader
@@ -140,12 +142,18 @@ class Cluster:
         """`message.timestamp.type` of each topic, as the broker holds it."""
         key = "message.timestamp.type"
         resources = [ConfigResource(ConfigResourceType.TOPIC, name, {key: ""}) for name in topics]
-        told = self._patiently(
-            lambda: self._admin.describe_configs(resources, config_filter="all"),
-            "the topics' settings could not be read",
-        )
-        by_name = next(iter(told.values()))
-        return {name: str(by_name[name][key]["value"]) for name in topics}
+
+        def read() -> dict[str, str]:
+            told = self._admin.describe_configs(resources, config_filter="all")
+            by_name = next(iter(told.values()))
+            try:
+                return {name: str(by_name[name][key]["value"]) for name in topics}
+            except KeyError:
+                # the broker that was asked has not heard of the topic yet
+                raise KafkaError(f"the answer lacks a topic's {key}") from None
+
+        types: dict[str, str] = self._patiently(read, "the topics' settings could not be read")
+        return types
 
     def ends(self, topics: Sequence[str], partitions: int) -> dict[str, int]:
         """How many records each topic holds; asks for offsets only."""
@@ -173,11 +181,12 @@ class Cluster:
         try:
             self._tail.assign(places)
             for place, end in self._tail.end_offsets(places).items():
-                self._tail.seek(place, max(0, end - 1))
+                self._tail.seek(place, max(0, end - TAIL_OFFSETS))
             polled = self._tail.poll(timeout_ms=TAIL_MS_MAX)
         except KafkaError as error:
             raise ServiceFailed(f"the newest outputs could not be read: {error}") from None
-        return [r.value for records in polled.values() for r in records if r.value is not None]
+        newest = (records[-1].value for records in polled.values() if records)
+        return [value for value in newest if value is not None]
 
     def _patiently(self, ask: Callable[[], Any], trouble: str) -> Any:
         """Ask again with a new client: one that met the cluster early may keep a wrong picture."""
@@ -186,12 +195,18 @@ class Cluster:
             try:
                 return ask()
             except KafkaError as error:
-                if attempt == ATTEMPTS:
+                if attempt >= ATTEMPTS:
                     raise ServiceFailed(f"{trouble}: {error}") from None
             attempt += 1
             time.sleep(0.3)
-            self._admin.close()
-            self._admin = self._connect()
+            try:
+                fresh = self._connect()
+            except ServiceFailed:
+                if attempt >= ATTEMPTS:
+                    raise
+            else:
+                self._admin.close()
+                self._admin = fresh
 
 
 def _first(mapping: dict[str, Any], *names: str) -> Any:

@@ -132,5 +132,6 @@ class RunSettings:
 
 
 def _within(name: str, value: float, low: float, high: float) -> None:
-    if not (math.isfinite(value) and low <= value <= high):
-        raise UsageError(f"{name}={value:g} cannot be; give {low:g} to {high:g}")
+    if not low <= value <= high:
+        shown = f"{value:g}" if isinstance(value, float) else str(value)[:20]
+        raise UsageError(f"{name}={shown} cannot be; give {low:g} to {high:g}")
