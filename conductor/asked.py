@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
+import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +46,8 @@ _OTHERS = (
 )
 KNOWN = (*_RUN_SETTINGS, *_OTHERS)
 REPEAT_MAX = 50
+#: no number that an engine is set with is larger; it refuses endless ones too
+SETTING_MAX = 1e15
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +194,10 @@ def _source(text: str) -> str:
     if text == "network":
         return text
     path = path_of(text)
-    if not path.exists():
+    there = False
+    with contextlib.suppress(OSError):  # a name may be too long for any file
+        there = path.exists()
+    if not there:
         raise UsageError(f"SOURCE={text}: there is no such file or folder (or say network)")
     return str(path)
 
@@ -226,10 +231,10 @@ def _like(name: str, text: str, default: Any) -> Any:
         return text
     try:
         value = json.loads(text)
-    except json.JSONDecodeError:
+    except ValueError:
         value = None
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    number = number and math.isfinite(value)
+    number = number and abs(value) <= SETTING_MAX
     if isinstance(default, bool) and isinstance(value, bool):
         return value
     if not isinstance(default, bool) and number:

@@ -168,17 +168,10 @@ class Cluster:
 
     def tail(self, topic: str, partitions: int) -> list[bytes]:
         """The newest value of each partition; used only before measuring begins."""
-        if self._tail is None:
-            self._tail = KafkaConsumer(
-                bootstrap_servers=self.bootstrap_servers.split(","),
-                enable_auto_commit=False,
-                isolation_level="read_committed",
-                fetch_max_wait_ms=100,
-                request_timeout_ms=REQUEST_MS_MAX,
-                auto_offset_reset="earliest",
-            )
         places = [TopicPartition(topic, p) for p in range(partitions)]
         try:
+            if self._tail is None:
+                self._tail = self._consumer()
             self._tail.assign(places)
             for place, end in self._tail.end_offsets(places).items():
                 self._tail.seek(place, max(0, end - TAIL_OFFSETS))
@@ -187,6 +180,16 @@ class Cluster:
             raise ServiceFailed(f"the newest outputs could not be read: {error}") from None
         newest = (records[-1].value for records in polled.values() if records)
         return [value for value in newest if value is not None]
+
+    def _consumer(self) -> KafkaConsumer:
+        return KafkaConsumer(
+            bootstrap_servers=self.bootstrap_servers.split(","),
+            enable_auto_commit=False,
+            isolation_level="read_committed",
+            fetch_max_wait_ms=100,
+            request_timeout_ms=REQUEST_MS_MAX,
+            auto_offset_reset="earliest",
+        )
 
     def _patiently(self, ask: Callable[[], Any], trouble: str) -> Any:
         """Ask again with a new client: one that met the cluster early may keep a wrong picture."""

@@ -72,6 +72,16 @@ def test_the_lock_of_this_checkout_pins_every_jar_by_a_whole_hash() -> None:
     assert len(set(places)) == len(places), "two versions of a module in one class path"
 
 
+@pytest.mark.parametrize(
+    "line", ["kafka a:b", "kafka a:b 0123", "kafka a:b:c:d 0123", "a:b:c 01 2 3"]
+)
+def test_an_odd_line_of_a_lock_is_shown(line: str, lock: Path) -> None:
+    with lock.open("a") as file:
+        file.write(f"{line}\n")
+    with pytest.raises(EnvironmentLacking, match=rf"^artifacts\.lock has an odd line: {line}$"):
+        read_lock(lock)
+
+
 def test_jars_go_to_their_folders_and_come_once(lock: Path, ivy: Ivy, tmp_path: Path) -> None:
     home, said = tmp_path / "home", list[str]()
     ensure_artifacts(lock, home, ivy.java, said.append)
@@ -93,6 +103,29 @@ def test_only_what_is_lacking_or_spoilt_is_fetched(lock: Path, ivy: Ivy, tmp_pat
     ensure_artifacts(lock, home, ivy.java, said.append)
     assert "fetching 1 jars" in said[-1]
     assert (home / "kafka" / "one-1.0.jar").read_bytes() == b"the first"
+
+
+def test_a_jar_that_was_taken_away_is_fetched_again_whatever_the_stamp_says(
+    lock: Path, ivy: Ivy, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    ensure_artifacts(lock, home, ivy.java, lambda _: None)
+    (home / "kafka" / "one-1.0.jar").unlink()
+    ensure_artifacts(lock, home, ivy.java, lambda _: None)
+    assert (home / "kafka" / "one-1.0.jar").read_bytes() == b"the first"
+
+
+def test_a_jar_that_the_lock_no_longer_names_leaves_the_class_path(
+    lock: Path, ivy: Ivy, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    ensure_artifacts(lock, home, ivy.java, lambda _: None)
+    (ivy.shelf / "one-1.1.jar").write_bytes(b"newer")
+    text = lock.read_text().replace("one:1.0", "one:1.1")
+    lock.write_text(text.replace(sha256(b"the first"), sha256(b"newer")))
+    ensure_artifacts(lock, home, ivy.java, lambda _: None)
+    assert [jar.name for jar in (home / "kafka").iterdir()] == ["one-1.1.jar"]
+    assert [jar.name for jar in (home / "spark").iterdir()] == ["two-2.1.jar"]
 
 
 def test_a_new_lock_makes_the_stamp_stale(lock: Path, ivy: Ivy, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from conductor.asked import KNOWN, REPEAT_MAX, read_words, understand
 from conductor.home import Home
+from contract.engine import engine_settings_for
 from contract.errors import UsageError
 from tests.unit.conductor.fakes import ROOT
 
@@ -32,6 +33,9 @@ fast = true
 how = "well"
 share = 0.5
 """
+
+
+STAGES_TOML = 'traffic = ["ingest", "parse", "join"]'
 
 
 @pytest.fixture
@@ -82,16 +86,34 @@ def test_nothing_said_asks_for_the_price_of_the_join(home: Home) -> None:
 
 
 def test_alone_leaves_the_predecessor_out(home: Home) -> None:
-    for yes in ("1", "yes", "true"):
+    for yes in ("1", "yes", "true", "Yes", "TRUE"):
         assert understand(["STAGE=2", f"ALONE={yes}"], home).stages == ("join",)
-    for no in ("0", "no", "false", ""):
+    for no in ("0", "no", "false", "No", "FALSE", ""):
         assert understand(["STAGE=2", f"ALONE={no}"], home).stages == ("parse", "join")
+
+
+@pytest.mark.parametrize("word", ["ALONE=flase", "ALONE=2", "ALONE=on"])
+def test_alone_is_a_yes_or_a_no_and_nothing_else(word: str, home: Home) -> None:
+    refused(["STAGE=2", word], home, f"{word} cannot be; give 1 or 0")
 
 
 def test_all_are_the_stages_that_the_engine_claims(home: Home) -> None:
     asked = understand(["ENGINE=example", "STAGE=all"], home)
     assert asked.stages == ("ingest", "parse")
     refused(["ENGINE=example", "STAGE=join"], home, "does not run stage join of traffic")
+
+
+@pytest.mark.parametrize("claimed", ["", "traffic = []", 'other = ["ingest"]'])
+def test_all_of_an_engine_that_claims_none_is_refused(claimed: str, mine: Path, home: Home) -> None:
+    (mine / "engine.toml").write_text(ENGINE_TOML.replace(STAGES_TOML, claimed))
+    refused([f"ENGINE={mine}", "STAGE=all"], home, "engine mine claims no stage of traffic")
+
+
+def test_only_where_all_stages_are_asked_for_each_is_an_answer(home: Home) -> None:
+    assert understand(["STAGE=all"], home).all_stages
+    assert understand(["ENGINE=example", "STAGE=all"], home).all_stages
+    assert not understand(["STAGE=sliding"], home).all_stages
+    assert not understand(["STAGE=1"], home).all_stages, "they are all but not asked for as such"
 
 
 def test_each_run_gets_the_settings_of_its_stage(home: Home) -> None:
@@ -154,6 +176,8 @@ def test_an_unknown_name_is_answered_with_the_nearest(
         ("RATE=many", "RATE=many is not a whole number"),
         ("RATE=1.5", "RATE=1.5 is not a whole number"),
         ("RATE=-1", "RATE=-1 cannot be"),
+        ("RATE=" + "9" * 400, f"RATE={'9' * 20} cannot be; give 2 to"),
+        ("DURATION=" + "9" * 400, "DURATION=inf cannot be"),
         ("DURATION=long", "DURATION=long is not a number"),
         ("DURATION=inf", "DURATION=inf cannot be"),
         ("WARMUP=nan", "WARMUP=nan cannot be"),
@@ -206,6 +230,9 @@ def test_engine_settings_take_the_kind_of_their_defaults(mine: Path, home: Home)
         ("level=high", "level=high is not like its default 1"),
         ("level=true", "level=true is not like its default 1"),
         ("level=[1]", "level=[1] is not like its default 1"),
+        ("level=NaN", "level=NaN is not like its default 1"),
+        ("level=-Infinity", "level=-Infinity is not like its default 1"),
+        ("share=1e999", "share=1e999 is not like its default 0.5"),
         ("fast=1", "fast=1 is not like its default True"),
     ],
 )
@@ -215,10 +242,22 @@ def test_engine_settings_that_cannot_be_are_refused(
     refused([f"ENGINE={mine}", f"ENGINE_SETTINGS={text}"], home, says)
 
 
+def test_the_checkpoint_interval_is_no_setting_of_one_engine(home: Home) -> None:
+    refused(["ENGINE_SETTINGS=checkpoint_s=3"], home, "say CHECKPOINT=3")
+    asked = understand(["CHECKPOINT=3"], home)
+    assert engine_settings_for(asked.spec, asked.settings)["checkpoint_s"] == 3
+
+
 def test_a_source_is_the_network_or_something_that_is_there(tmp_path: Path, home: Home) -> None:
     assert understand(["SOURCE=network"], home).settings.source == "network"
     assert understand([f"SOURCE={tmp_path}"], home).settings.source == str(tmp_path)
     refused([f"SOURCE={tmp_path}/none"], home, "there is no such file or folder")
+
+
+@pytest.mark.parametrize("name", ["SOURCE", "STORE", "ENGINE"])
+def test_a_path_below_the_home_of_nobody_is_refused(name: str, home: Home) -> None:
+    says = "~no-such-user/x names the home of a user that is not known here"
+    refused([f"{name}=~no-such-user/x"], home, says)
 
 
 def test_the_store_is_a_folder_of_this_machine(tmp_path: Path, home: Home) -> None:
@@ -237,8 +276,8 @@ def test_an_empty_value_is_nothing_said_and_the_last_word_counts() -> None:
     assert read_words(["RATE=", "SEED=1", "SEED=2", "SOURCE=a=b"]) == {"SEED": "2", "SOURCE": "a=b"}
 
 
-#: what a shell can give; a ~ would need the users of this machine
-LETTERS = st.characters(codec="utf-8", exclude_characters="\0~")
+#: what a shell can give
+LETTERS = st.characters(codec="utf-8", exclude_characters="\0")
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], max_examples=60, deadline=None)

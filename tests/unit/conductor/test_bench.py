@@ -27,15 +27,25 @@ from tests.unit.conductor.fakes import NO_PID, Clock, FakeChild, FakeCluster, Fa
 Tick = Callable[[str], None]
 
 
-def test_the_second_campaign_waits_for_the_first_and_says_so(home: Home) -> None:
+@pytest.fixture
+def checkout(tmp_path: Path) -> Home:
+    """A checkout in which nobody measures: this one's lock may be held by a real campaign."""
+    return Home(tmp_path / "checkout")
+
+
+@pytest.mark.parametrize("results", ["results", "elsewhere"])
+def test_the_second_campaign_waits_for_the_first_wherever_its_results_go(
+    results: str, checkout: Home
+) -> None:
+    other = Home(checkout.path, checkout.path / results)
     out, inside = io.StringIO(), threading.Event()
 
     def second() -> None:
-        with only_one(home, Progress(out)):
+        with only_one(other, Progress(out)):
             inside.set()
 
     thread = threading.Thread(target=second, daemon=True)
-    with only_one(home, Progress(io.StringIO())):
+    with only_one(checkout, Progress(io.StringIO())):
         thread.start()
         until(lambda: "another campaign runs in this checkout" in out.getvalue())
         assert not inside.is_set()
@@ -43,13 +53,33 @@ def test_the_second_campaign_waits_for_the_first_and_says_so(home: Home) -> None
     assert inside.is_set()
 
 
-def test_a_campaign_that_is_alone_does_not_wait_and_gives_way_however_it_ends(home: Home) -> None:
+def test_a_campaign_that_is_alone_does_not_wait_and_gives_way_however_it_ends(
+    checkout: Home,
+) -> None:
     out = io.StringIO()
-    with pytest.raises(ZeroDivisionError), only_one(home, Progress(out)):
+    with pytest.raises(ZeroDivisionError), only_one(checkout, Progress(out)):
+        assert is_locked(checkout)
         raise ZeroDivisionError
     assert out.getvalue() == ""
-    with (home.results / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert not is_locked(checkout)
+
+
+def is_locked(home: Home) -> bool:
+    with home.campaign_lock().open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def test_campaigns_of_different_checkouts_do_not_wait_for_each_other(
+    checkout: Home, tmp_path: Path
+) -> None:
+    out, other = io.StringIO(), Home(tmp_path / "another-checkout")
+    with only_one(checkout, Progress(out)), only_one(other, Progress(out)):
+        assert is_locked(checkout) and is_locked(other)
+    assert out.getvalue() == ""
 
 
 def test_latest_points_at_the_newest_campaign(tmp_path: Path) -> None:
@@ -254,3 +284,16 @@ def test_a_campaign_tells_what_was_asked_and_with_what(world: World) -> None:
     assert settings["engine_settings"]["watermark_ms"] == 500
     assert world.campaign("STAGE=all").campaign_id.split("-")[2] == "all"
     assert world.campaign().campaign_id != world.campaign().campaign_id
+
+
+def test_a_campaign_tells_the_checkpoint_interval_that_its_engine_is_given(world: World) -> None:
+    told = world.campaign("CHECKPOINT=7").conditions["settings"]
+    assert told["checkpoint_s"] == 7
+    assert told["engine_settings"]["checkpoint_s"] == 7
+
+
+@pytest.mark.parametrize(("word", "asked_all"), [("STAGE=all", True), ("STAGE=2", False)])
+def test_a_campaign_tells_whether_all_stages_were_asked_for(
+    word: str, asked_all: bool, world: World
+) -> None:
+    assert world.campaign(word).conditions["asked_all"] is asked_all

@@ -100,9 +100,9 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 
 class FakeClients:
-    """Stands for the class `Cluster`: what each attempt sees, one after the other."""
+    """Stands for the class `Cluster`: what each attempt sees; None: no broker answers it."""
 
-    def __init__(self, *sights: set[int] | None) -> None:
+    def __init__(self, *sights: set[int] | ServiceFailed | None) -> None:
         self._sights = list(sights)
         self.closed = 0
 
@@ -115,6 +115,8 @@ class FakeClients:
     def broker_numbers(self) -> set[int]:
         seen = self._sights[0] if len(self._sights) == 1 else self._sights.pop(0)
         assert seen is not None
+        if isinstance(seen, ServiceFailed):
+            raise seen
         return seen
 
     def close(self) -> None:
@@ -163,6 +165,19 @@ def test_ready_is_when_every_broker_is_there(
     assert cluster.wait_until_ready(said.append) is clients  # type: ignore[comparison-overlap]
     assert said == ["no broker of 127.0.0.1:1 answered", "only brokers [1] of 2 have joined"]
     assert clients.closed == 1, "the client that saw too few was left open"
+
+
+def test_a_client_that_is_not_told_of_the_cluster_is_closed_and_another_one_tries(
+    place: Place, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clients, said = FakeClients(ServiceFailed("it did not describe itself"), {1}), list[str]()
+    monkeypatch.setattr("conductor.brokers.Cluster", clients)
+    monkeypatch.setattr("conductor.brokers.time", clock)
+    cluster = place.cluster(1, "exec sleep 1000")
+    cluster.start()
+    assert cluster.wait_until_ready(said.append) is clients  # type: ignore[comparison-overlap]
+    assert said == ["it did not describe itself"]
+    assert clients.closed == 1
 
 
 def test_the_last_thing_seen_is_said_when_time_is_up(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from conductor.class_archives import (
     CLASSES_MIN,
+    MAKE_S_MAX,
     archived,
     archives_folder,
     lacking,
@@ -20,7 +21,7 @@ from conductor.class_archives import (
 )
 from conductor.home import Home
 from conductor.java import Java
-from tests.unit.conductor.fakes import program
+from tests.unit.conductor.fakes import program, runs, until
 
 CLASSES = [f"a/Class{i}" for i in range(CLASSES_MIN)]
 #: a java that makes the archive it is asked for out of the list and the class path it is given
@@ -91,6 +92,17 @@ def test_lacking_are_those_that_were_noted_and_have_no_archive(folder: Path) -> 
     assert archived(folder) == ["flink", "kafka"]
 
 
+def test_what_an_interrupted_making_left_is_no_program(folder: Path) -> None:
+    for name in ("kafka", "spark"):
+        (folder / f".{name}.merged").write_text("a/A\n")
+        (folder / f".{name}.draft").touch()
+        # as an earlier version called it
+        (folder / f"{name}.all.classes").write_text("a/A\n")
+    assert lacking(folder) == ["kafka", "spark"]
+    (folder / "kafka-1.classes").unlink()
+    assert lacking(folder) == ["spark"]
+
+
 def test_the_folder_changes_with_java_and_with_the_locks(tmp_path: Path) -> None:
     home = Home(tmp_path)
     (tmp_path / "images").mkdir()
@@ -146,6 +158,39 @@ def test_a_java_that_does_not_end_is_ended(
     monkeypatch.setattr("conductor.class_archives.MAKE_S_MAX", 0.05)
     make_archives(folder, java_that(tmp_path, "exec sleep 1000"), lambda _: None)
     assert names(folder) == {"kafka.classpath", "spark.classpath"}
+
+
+def test_a_java_that_cannot_be_started_costs_nothing(folder: Path, tmp_path: Path) -> None:
+    make_archives(folder, Java(tmp_path / "none", "21"), lambda _: None)
+    assert names(folder) == {"kafka.classpath", "spark.classpath"}
+
+
+class TimeIsUp:
+    """Stands for the module `time`: after the first look the time is up, once a process ended."""
+
+    def __init__(self, pid_file: Path) -> None:
+        self._pid_file, self._looks = pid_file, 0
+
+    def _ended(self) -> bool:
+        text = self._pid_file.read_text() if self._pid_file.exists() else ""
+        return text.endswith("\n") and not runs(int(text))
+
+    def monotonic(self) -> float:
+        self._looks += 1
+        if self._looks == 1:
+            return 0.0
+        until(self._ended)
+        return MAKE_S_MAX + 1
+
+
+def test_what_was_finished_in_time_is_kept_though_another_was_not(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid_file = tmp_path / "spark.pid"
+    script = f'{MAKES}\ncase "$last" in */kafka/*) exec sleep 1000 ;; esac\necho $$ > "{pid_file}"'
+    monkeypatch.setattr("conductor.class_archives.time", TimeIsUp(pid_file))
+    make_archives(folder, java_that(tmp_path, script), lambda _: None)
+    assert names(folder) == {"kafka.classpath", "spark.classpath", "spark.jsa"}
 
 
 def test_one_programs_failure_is_not_anothers(folder: Path, tmp_path: Path) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
+from conductor.bench import only_one
 from conductor.clean import clean
 from conductor.home import Home
+from conductor.progress import Progress
 from contract.errors import UsageError
 from tests.unit.conductor.fakes import NO_PID
 
@@ -70,3 +74,36 @@ def test_results_that_are_elsewhere_are_the_ones_taken_away(checkout: Home, tmp_
     clean(elsewhere, "results")
     assert not elsewhere.results.exists()
     assert (checkout.path / "results").exists()
+
+
+def test_what_could_not_be_taken_away_is_not_said_to_be_gone(
+    checkout: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)
+    said = clean(checkout, "results")
+    assert f"could not take away all of {checkout.results} (3 MiB)" in said
+    assert not any(line.startswith("took away") for line in said)
+
+
+@pytest.mark.parametrize("what", ["results", "all"])
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_under_a_running_campaign_nothing_is_taken_away(
+    what: str, elsewhere: bool, checkout: Home, temporary: Path
+) -> None:
+    campaign = Home(checkout.path, checkout.path / "elsewhere" if elsewhere else None)
+    progress = Progress(io.StringIO())
+    with only_one(campaign, progress):
+        before = left(checkout, temporary)
+        with pytest.raises(UsageError, match="a campaign runs in this checkout; clean when it has"):
+            clean(checkout, what)
+        assert left(checkout, temporary) == before
+        assert (checkout.results / "file").exists()
+    clean(checkout, what)
+    assert not checkout.results.exists()
+
+
+def test_a_checkout_without_jars_gets_no_folder_for_them(tmp_path: Path, temporary: Path) -> None:
+    home = Home(tmp_path / "fresh")
+    home.results.mkdir(parents=True)
+    assert clean(home, "results") == [f"took away {home.results} (0 MiB)"]
+    assert left(home, temporary) == set()

@@ -10,6 +10,7 @@ import pytest
 
 from conductor import cli
 from conductor.asked import KNOWN
+from conductor.home import Home
 from contract.errors import EnvironmentLacking, ExitCode, ServiceFailed, UsageError
 from tests.unit.conductor.fakes import NO_PID
 
@@ -106,7 +107,14 @@ def test_asked_to_end_it_ends_as_if_interrupted(
     assert capsys.readouterr().err == "tollgate: interrupted; nothing is left running\n"
 
 
-def test_clean_says_what_it_took_away(temporary: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_clean_says_what_it_took_away(
+    temporary: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # a checkout of its own: in this one a campaign may run
+    monkeypatch.setattr("conductor.home.this_checkout", lambda _: Home(tmp_path / "checkout"))
     (temporary / "tollgate-x").mkdir()
     (temporary / "tollgate-x" / "owner").write_text(str(NO_PID))
     assert cli.main(["clean"]) == ExitCode.VALID

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -11,10 +12,11 @@ import psutil
 import pytest
 
 from conductor.asked import Asked, understand
-from conductor.doctor import GIB, cost_of, examine, folder_size, lacks
+from conductor.doctor import GIB, MIB, cost_of, examine, folder_size, lacks
 from conductor.home import Home
 from conductor.java import Java
 from contract.errors import EnvironmentLacking
+from tests.unit.conductor.fakes import ROOT
 
 
 class Usage(NamedTuple):
@@ -30,15 +32,21 @@ class Machine:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.memory, self.disk, self.cores = 64 * GIB, 500 * GIB, 8
+        #: the folders whose disk was looked at
+        self.looked_at: list[Path] = []
         monkeypatch.setattr(
             psutil,
             "virtual_memory",
             lambda: SimpleNamespace(available=self.memory, total=64 * GIB),
         )
-        monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(500 * GIB, 0, self.disk))
+        monkeypatch.setattr(shutil, "disk_usage", self._disk_usage)
         monkeypatch.setattr(psutil, "cpu_count", lambda: self.cores)
         monkeypatch.setattr(os, "access", lambda *_: True)
         monkeypatch.setattr("conductor.doctor.find_java", lambda folder: Java(folder, "21.0.1"))
+
+    def _disk_usage(self, folder: str | Path) -> Usage:
+        self.looked_at.append(Path(folder))
+        return Usage(500 * GIB, 0, self.disk)
 
 
 @pytest.fixture
@@ -73,6 +81,15 @@ def test_brokers_cost_memory_and_replicas_cost_disk(home: Home) -> None:
     one, three, five = (cost_of(ask(home, f"BROKERS={n}")) for n in (1, 3, 5))
     assert one.memory_bytes < three.memory_bytes < five.memory_bytes
     assert one.disk_bytes < three.disk_bytes == five.disk_bytes
+
+
+def test_an_engine_with_a_smaller_heap_needs_less_memory(home: Home) -> None:
+    small, usual, large = (
+        cost_of(ask(home, *words)).memory_bytes
+        for words in (["ENGINE_SETTINGS=memory_mb=512"], [], ["ENGINE_SETTINGS=memory_mb=4096"])
+    )
+    assert small < usual < large
+    assert large - small == (4096 - 512) * MIB
 
 
 def test_a_campaign_takes_longer_than_its_input_is_fed(home: Home) -> None:
@@ -112,13 +129,27 @@ def test_a_gigabyte_of_disk_is_to_be_left(machine: Machine, home: Home) -> None:
     assert len(lacks(ask(home), home)) == 2
 
 
-@pytest.mark.usefixtures("machine")
-def test_a_folder_that_cannot_be_written_to_is_named(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+def test_disk_is_looked_at_where_results_would_go(
+    machine: Machine, temporary: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(os, "access", lambda path, _mode: path == home.path)
+    elsewhere = Home(ROOT, tmp_path / "not" / "there" / "yet")
+    assert lacks(ask(elsewhere), elsewhere) == []
+    assert machine.looked_at == [temporary, tmp_path]
+    (tmp_path / "not").mkdir()
+    lacks(ask(elsewhere), elsewhere)
+    assert machine.looked_at[-1] == tmp_path / "not"
+
+
+@pytest.mark.usefixtures("machine")
+@pytest.mark.parametrize("name", ["temporary files", "results"])
+def test_a_folder_that_cannot_be_written_to_is_named(
+    name: str, home: Home, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # results are not there yet: what counts is the folder that they would be made in
+    folders = {"temporary files": temporary, "results": home.results.parent}
+    monkeypatch.setattr(os, "access", lambda path, _mode: Path(path) != folders[name])
     (says,) = lacks(ask(home), home)
-    assert says.endswith("(for temporary files) cannot be written to")
+    assert says == f"{folders[name]} (for {name}) cannot be written to"
 
 
 def test_what_is_in_the_way_is_at_the_end_of_the_lines(

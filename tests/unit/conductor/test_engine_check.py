@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from conductor.engine_check import Result, _combinations, _judged, _print, _refusal
 from contract.engine import EngineSpec, Service
 from contract.errors import UsageError
-from tests.unit.conductor.fakes import ENGINES, program
+from tests.unit.conductor.fakes import ENGINES, program, runs
 
 
 def spec_of(name: str) -> EngineSpec:
@@ -66,20 +68,25 @@ def test_what_an_engine_does_not_claim_is_refused(
         asked(engine, **given)
 
 
+@pytest.mark.parametrize("stages", [{}, {"traffic": ()}, {"other": ("ingest",)}])
+def test_an_engine_that_claims_no_stage_has_nothing_to_be_checked(
+    stages: dict[str, tuple[str, ...]],
+) -> None:
+    spec = replace(spec_of("example"), stages=stages)
+    with pytest.raises(UsageError, match="engine example claims no stage of traffic"):
+        list(_combinations(spec, "traffic", {}))
+
+
 def refusal(folder: Path, script: str, *words: str) -> str | None:
     """What is wrong with how an engine of this one script refuses."""
     program(folder / "entrypoint", script)
-    spec = spec_of("example")
-    mine = EngineSpec(
-        spec.name,
-        spec.version,
-        spec.delivery,
-        spec.stages,
-        spec.executions,
-        (Service("mine", ("./entrypoint", *words), 1), Service("not-asked", ("false",), 1)),
-        {},
-    )
-    return _refusal(folder, mine, {"PATH": os.environ["PATH"], "STAGE": "no-such-thing"})
+    return refusal_of(folder, "./entrypoint", *words)
+
+
+def refusal_of(folder: Path, *command: str) -> str | None:
+    services = (Service("mine", command, 1), Service("not-asked", ("false",), 1))
+    spec = replace(spec_of("example"), services=services, settings={})
+    return _refusal(folder, spec, {"PATH": os.environ["PATH"], "STAGE": "no-such-thing"})
 
 
 def test_a_refusal_is_one_line_and_exit_code_64(tmp_path: Path) -> None:
@@ -118,6 +125,35 @@ def test_an_engine_that_runs_on_has_not_refused(
 ) -> None:
     monkeypatch.setattr("conductor.engine_check.REFUSAL_S_MAX", 0.2)
     assert refusal(tmp_path, "exec sleep 1000") == "still ran after 0 s"
+
+
+def test_an_engine_that_cannot_be_started_has_not_refused(tmp_path: Path) -> None:
+    (tmp_path / "entrypoint").write_text("#!/bin/sh\nexit 64\n")
+    for command in ("./entrypoint", "./none", "no-such-program-anywhere"):
+        says = refusal_of(tmp_path, command)
+        assert says is not None and says.startswith("cannot be started: ")
+
+
+@pytest.mark.parametrize(
+    ("end", "says"), [("echo no >&2\nexit 64", None), ("wait", "still ran after 1 s")]
+)
+def test_what_a_refusing_engine_started_goes_with_it(
+    end: str, says: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conductor.engine_check.REFUSAL_S_MAX", 1.0)
+    program(tmp_path / "helper", "while :; do sleep 1000; done")
+    assert refusal(tmp_path, f'"{tmp_path}/helper" 2> /dev/null &\n{end}') == says
+    assert running_from(tmp_path) == []
+
+
+def running_from(folder: Path) -> list[str]:
+    """The processes whose program is in that folder."""
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        line = " ".join(process.info["cmdline"] or [])
+        if str(folder) in line and runs(process.pid):
+            found.append(line)
+    return found
 
 
 def outputs(**changes: int) -> dict[str, dict[str, int]]:

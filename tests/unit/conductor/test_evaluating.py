@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 from collections.abc import Iterator
@@ -25,6 +24,10 @@ for number, line in enumerate(sys.stdin, 1):
     if how == "die":
         print("a first line", "the last words", sep="\\n", file=sys.stderr, flush=True)
         os._exit(7)
+    if how == "break off":
+        sys.stdout.write('{"ok": tr')
+        sys.stdout.flush()
+        os._exit(3)
     if how == "fail":
         print(json.dumps({"ok": False, "says": "no such campaign"}), flush=True)
         continue
@@ -93,15 +96,18 @@ def test_its_death_is_said_with_the_end_of_its_log(evaluator: Evaluator) -> None
     assert says.endswith("\n  a first line\n  the last words")
 
 
+def test_a_death_in_the_middle_of_an_answer_is_a_death(evaluator: Evaluator) -> None:
+    with pytest.raises(ServiceFailed, match=r"the evaluator died \(exit code 3\)"):
+        evaluator.ask({"do": "run", "how": "break off"}, WAIT_S_MAX, tick)
+
+
 def test_a_death_between_two_orders_is_said_at_the_next(evaluator: Evaluator) -> None:
     evaluator.child.process.kill()
     evaluator.child.process.wait()
     with pytest.raises(ServiceFailed, match=r"the evaluator died \(exit code -9\)"):
         evaluator.ask({"do": "run"}, WAIT_S_MAX, tick)
-    # what could not be sent is given up here, so that stopping it finds nothing to send
-    assert evaluator.child.process.stdin is not None
-    with contextlib.suppress(BrokenPipeError):
-        evaluator.child.process.stdin.close()
+    # what could not be sent is still in the pipe's buffer, and closing would send it
+    evaluator.stop()
 
 
 def test_a_silence_ends_with_the_order_and_the_log_in_the_sentence(
@@ -110,6 +116,18 @@ def test_a_silence_ends_with_the_order_and_the_log_in_the_sentence(
     order = {"do": "collect", "how": "wait", "until": str(tmp_path / "never")}
     with pytest.raises(ServiceFailed, match=r"did not collect within 0 s; its log: .*\.log"):
         evaluator.ask(order, 0, tick)
+
+
+def test_a_late_answer_is_not_taken_for_that_to_the_next_order(
+    evaluator: Evaluator, tmp_path: Path
+) -> None:
+    order = {"do": "run", "how": "wait", "until": str(tmp_path / "go")}
+    with pytest.raises(ServiceFailed, match="did not run within 0 s"):
+        evaluator.ask(order, 0, tick)
+    assert not runs(evaluator.child.pid), "it could still answer"
+    (tmp_path / "go").touch()
+    with pytest.raises(ServiceFailed, match="the evaluator died"):
+        evaluator.ask({"do": "campaign"}, WAIT_S_MAX, tick)
 
 
 def test_it_is_ended_at_once(evaluator: Evaluator, tmp_path: Path) -> None:

@@ -31,6 +31,20 @@ def test_results_are_in_the_checkout_or_where_the_user_says(tmp_path: Path) -> N
     assert this_checkout(["RESULTS=~/r"]).results == Path.home() / "r"
 
 
+def test_results_below_the_home_of_nobody_are_refused() -> None:
+    with pytest.raises(UsageError, match="~no-such-user/r names the home of a user"):
+        this_checkout(["RESULTS=~no-such-user/r"])
+
+
+def test_one_lock_is_for_all_campaigns_of_a_checkout(tmp_path: Path) -> None:
+    home = Home(tmp_path / "checkout")
+    lock = home.campaign_lock()
+    assert lock.parent.is_dir(), "it could not be opened"
+    assert Home(home.path, tmp_path / "elsewhere").campaign_lock() == lock
+    assert Home(tmp_path / "other").campaign_lock() != lock
+    assert not lock.is_relative_to(home.results), "it would go with the results"
+
+
 def test_an_engine_is_known_by_the_name_of_its_folder(tmp_path: Path) -> None:
     home = Home(tmp_path)
     folder = engine(home.engines / "flink")

@@ -32,7 +32,7 @@ def environment(path: Path | None = None, home: Path | None = None) -> dict[str,
     return env | ({"JAVA_HOME": str(home)} if home else {})
 
 
-@pytest.mark.parametrize("version", ["17", "17.0.9", "21.0.1", "25"])
+@pytest.mark.parametrize("version", ["17", "17.0.9", "21.0.1", "25", "26-ea"])
 def test_a_new_enough_java_is_taken_with_its_version(tmp_path: Path, version: str) -> None:
     home = java(tmp_path / "java", version)
     for env in (environment(home=home), environment(path=home)):
@@ -41,7 +41,7 @@ def test_a_new_enough_java_is_taken_with_its_version(tmp_path: Path, version: st
         assert found.program == str(home / "bin" / "java")
 
 
-@pytest.mark.parametrize("version", ["1.8.0_392", "11.0.2", "16.0.1"])
+@pytest.mark.parametrize("version", ["1.8.0_392", "11.0.2", "16.0.1", "9-ea", "internal"])
 def test_an_older_java_is_passed_over(tmp_path: Path, version: str) -> None:
     old, new = java(tmp_path / "old", version), java(tmp_path / "new", "17.0.1")
     assert find_java(tmp_path, environment(path=new, home=old)).home == new

@@ -42,6 +42,7 @@ def campaign(**changes: Any) -> dict[str, Any]:
     value: dict[str, Any] = {
         "question": "What does join cost?",
         "stages": ["parse", "join"],
+        "asked_all": False,
         "prices": [price("join"), price("join", attribution="mean", price_ms=99.0)],
         "figures": [figure("join"), figure("join", attribution="due", p50_ms=77.0)],
         "runs": [],
@@ -103,8 +104,23 @@ def test_without_any_figure_that_is_said(
 
 
 def test_where_all_stages_were_asked_for_each_has_its_line(folder: CampaignFolder) -> None:
-    lines = answers(folder, stages=["ingest", "parse", "join"], figures=[figure("ingest")])
+    stages = ["ingest", "parse", "join"]
+    lines = answers(folder, asked_all=True, stages=stages, figures=[figure("ingest")])
     assert [line.split()[0] for line in lines] == ["all", "parse:", "join"]
+
+
+@pytest.mark.parametrize(("asked_all", "told"), [(True, ["ingest", "parse"]), (False, ["parse"])])
+def test_of_two_stages_both_are_answers_only_if_all_were_asked_for(
+    asked_all: bool, told: list[str], folder: CampaignFolder
+) -> None:
+    lines = answers(
+        folder,
+        asked_all=asked_all,
+        stages=["ingest", "parse"],
+        figures=[figure("ingest"), figure("parse")],
+        prices=[],
+    )
+    assert [line.split()[3] for line in lines] == told
 
 
 def test_a_runs_row_holds_its_figures(folder: CampaignFolder) -> None:

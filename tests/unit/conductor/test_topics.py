@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kafka import TopicPartition
 from kafka.errors import KafkaConnectionError, KafkaError, TopicAlreadyExistsError
 
-from conductor.topics import ATTEMPTS, PREFERRED, Cluster
+from conductor.topics import ATTEMPTS, PREFERRED, TAIL_OFFSETS, Cluster
 from contract.errors import ServiceFailed
 from tests.unit.conductor.fakes import Clock
 
@@ -185,6 +185,32 @@ def test_topics_are_stamped_at_append_and_keep_all(cluster: Cluster, kafka: Fake
     assert cluster.timestamp_types(["a"]) == {"a": "CreateTime"}
 
 
+@pytest.mark.parametrize("answer", [{}, {"a": {}}, {"a": {TYPE: {}}}])
+def test_a_broker_that_has_not_heard_of_a_topic_is_asked_again(
+    answer: dict[str, Any], cluster: Cluster, kafka: FakeKafka
+) -> None:
+    cluster.create(["a"], 1, 1, 1, 1)
+    heard = FakeAdmin.describe_configs
+
+    def not_at_first(admin: FakeAdmin, resources: Sequence[Any], config_filter: str) -> Any:
+        told = heard(admin, resources, config_filter)
+        return {"topic": answer} if len(kafka.clients) == 1 else told
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FakeAdmin, "describe_configs", not_at_first)
+        assert cluster.timestamp_types(["a"]) == {"a": "LogAppendTime"}
+    assert len(kafka.clients) == 2
+
+
+def test_a_topic_that_is_never_heard_of_is_said(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeAdmin, "describe_configs", lambda *_, **__: {"topic": {}})
+    says = rf"the topics' settings could not be read: .*lacks a topic's {TYPE}"
+    with pytest.raises(ServiceFailed, match=says):
+        cluster.timestamp_types(["a"])
+
+
 def test_leaders_are_told_in_order_with_what_a_run_is_judged_by(
     cluster: Cluster, kafka: FakeKafka
 ) -> None:
@@ -305,6 +331,25 @@ def test_patience_ends_with_what_was_asked_for_and_what_was_seen(
         ask(cluster)
 
 
+def test_a_new_client_that_is_refused_leaves_the_old_one_to_ask_with(
+    cluster: Cluster, kafka: FakeKafka
+) -> None:
+    cluster.create(["a"], 1, 1, 1, 1)
+    kafka.failures = [KafkaError("no answer")]
+    kafka.refusals = [KafkaConnectionError("refused")]
+    assert cluster.ends(["a"], 1) == {"a": 10}
+    assert (kafka.failures, kafka.refusals) == ([], [])
+    assert [client.closed for client in kafka.clients] == [False]
+
+
+def test_patience_ends_when_no_new_client_gets_through(cluster: Cluster, kafka: FakeKafka) -> None:
+    cluster.create(["a"], 1, 1, 1, 1)
+    kafka.failures = [KafkaError("no answer")] * ATTEMPTS
+    kafka.refusals = [KafkaConnectionError("refused")] * ATTEMPTS
+    with pytest.raises(ServiceFailed, match="refused"):
+        cluster.ends(["a"], 1)
+
+
 def test_a_defect_is_not_taken_for_a_failure_of_the_cluster(cluster: Cluster) -> None:
     with pytest.raises(ZeroDivisionError):
         cluster._patiently(lambda: 1 / 0, "never")
@@ -313,6 +358,10 @@ def test_a_defect_is_not_taken_for_a_failure_of_the_cluster(cluster: Cluster) ->
 def test_ends_are_counted_over_partitions(cluster: Cluster) -> None:
     assert cluster.ends(["a", "b"], 3) == {"a": 33, "b": 33}
     assert cluster.ends(["a"], 1) == {"a": 10}
+
+
+#: stands at an offset and is no record: a transaction was committed there
+MARKER = b"marker"
 
 
 class FakeConsumer:
@@ -338,7 +387,10 @@ class FakeConsumer:
         assert timeout_ms > 0
         if self.failure:
             raise self.failure
-        read = {place: self.logs[place][at:] for place, at in self.positions.items()}
+        read = {
+            place: [value for value in self.logs[place][at:] if value != MARKER]
+            for place, at in self.positions.items()
+        }
         return {
             place: [SimpleNamespace(value=value) for value in values]
             for place, values in read.items()
@@ -376,3 +428,17 @@ def test_the_tail_is_the_newest_committed_value_of_each_partition(
         cluster.tail("out", 4)
     cluster.close()
     assert made[0].closed
+
+
+@pytest.mark.parametrize(
+    ("markers", "newest"), [(0, [b"newest"]), (TAIL_OFFSETS - 1, [b"newest"]), (TAIL_OFFSETS, [])]
+)
+def test_the_tail_looks_past_the_markers_of_commits_and_no_further_than_it_must(
+    markers: int, newest: list[bytes], cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = TopicPartition("out", 0)
+    log: list[bytes | None] = [*[b"old"] * 100, b"newest", *[MARKER] * markers]
+    consumer = FakeConsumer({place: log}, {})
+    monkeypatch.setattr("conductor.topics.KafkaConsumer", lambda **_: consumer)
+    assert cluster.tail("out", 1) == newest
+    assert consumer.positions == {place: len(log) - TAIL_OFFSETS}

@@ -49,6 +49,8 @@ def test_round_trip() -> None:
     ("given_", "says"),
     [
         ({"rate": 0}, "RATE=0 cannot be"),
+        ({"rate": 10**400}, f"RATE=1{'0' * 19} cannot be; give 2 to"),
+        ({"seed": -(10**400)}, f"SEED=-1{'0' * 18} cannot be; give 0 to"),
         ({"duration_s": float("nan")}, "DURATION=nan cannot be"),
         ({"brokers": 10}, "BROKERS=10 cannot be; give 1 to 9"),
         ({"stage": "sliding", "duration_s": 10}, "give at least 11"),
