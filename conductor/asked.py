@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import contextlib
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
