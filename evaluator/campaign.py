@@ -36,6 +36,8 @@ class EndedRun:
     workload: str
     stage: str
     valid: bool
+    #: attribution → median
+    p50_ms: dict[str, float | None]
 
 
 def finish_campaign(campaign_dir: Path) -> tuple[bool, Path]:
@@ -72,7 +74,9 @@ def ended_runs(folder: CampaignFolder) -> list[EndedRun]:
     for run in folder.runs():
         if run.run_json.exists():
             told = read_json(run.run_json)
-            found.append(EndedRun(run, told["workload"], told["stage"], bool(told["valid"])))
+            p50_ms = {name: told["latency_ms"][name]["p50"] for name in ATTRIBUTIONS}
+            valid = bool(told["valid"])
+            found.append(EndedRun(run, told["workload"], told["stage"], valid, p50_ms))
     return found
 
 
@@ -86,12 +90,15 @@ def _estimates(runs: list[EndedRun], rng: np.random.Generator) -> dict[tuple[str
     found = {}
     for stage in dict.fromkeys(run.stage for run in runs):
         for attribution in ATTRIBUTIONS:
-            told = [
-                Histogram.of(_latencies(run.folder, attribution)) for run in _counting(runs, stage)
-            ]
-            histograms = [histogram for histogram in told if histogram is not None]
+            histograms, medians_ms = [], []
+            for run in _counting(runs, stage):
+                histogram = Histogram.of(_latencies(run.folder, attribution))
+                p50_ms = run.p50_ms[attribution]
+                if histogram is not None and p50_ms is not None:
+                    histograms.append(histogram)
+                    medians_ms.append(p50_ms)
             if histograms:
-                found[stage, attribution] = estimate(histograms, rng)
+                found[stage, attribution] = estimate(histograms, medians_ms, rng)
     return found
 
 

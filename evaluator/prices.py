@@ -61,10 +61,6 @@ class Histogram:
         values_ms = np.asarray(latencies * (width * BIN_MS), np.float64)
         return cls(values_ms, table)
 
-    def median_ms(self) -> float:
-        """The median of all slots together."""
-        return float(_medians(self.counts.sum(axis=0, keepdims=True), self.values_ms)[0])
-
     def resampled_ms(self, rng: np.random.Generator) -> FloatArray:
         """Medians of `RESAMPLES` runs made of this one's slots, drawn with replacement."""
         blocks = self.counts.shape[0]
@@ -102,12 +98,14 @@ class Estimate:
     resampled_ms: FloatArray
 
 
-def estimate(runs: Sequence[Histogram], rng: np.random.Generator) -> Estimate:
+def estimate(
+    runs: Sequence[Histogram], medians_ms: Sequence[float], rng: np.random.Generator
+) -> Estimate:
     """The median of the runs' medians; by slots of one run, by runs where there are several.
 
-    Several runs are resampled with their slots: a run is drawn, then its slots.
+    Several runs are resampled with their slots: a run is drawn, then its slots. The medians are
+    the exact ones of run.json; only the interval comes from latencies rounded to `BIN_MS`.
     """
-    medians_ms = np.array([run.median_ms() for run in runs])
     by_slots = np.stack([run.resampled_ms(rng) for run in runs])
     resampled_ms = by_slots[0]
     if len(runs) > 1:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,6 @@ from evaluator.quantities import median_of
 from evaluator.verify_parts import Check, compare
 
 Run = dict[str, Any]
-#: campaign figures come from latencies that were rounded to 0.1 ms before they were resampled;
-#: it shows in `mean` and `due` only, `last` being whole milliseconds
-ROUNDED_MS = 0.05
 
 
 def check_campaign(
@@ -66,11 +62,7 @@ def _figure(
     yield Check(f"{where} valid_runs", figure.get("valid_runs"), len(valid))
     told, found = figure.get("p50_ms"), _median(valid or runs, attribution)
     medians[stage, attribution] = told
-    check = compare(f"{where} p50_ms", told, found)
-    if attribution != "last" and told is not None and found is not None:
-        near = math.isclose(told, found, rel_tol=0, abs_tol=ROUNDED_MS * (1 + 1e-6))
-        check = Check(check.where, told, found, agrees=near)
-    yield check
+    yield compare(f"{where} p50_ms", told, found)
     yield _ordered(where, figure.get("low_ms"), figure.get("high_ms"))
 
 
