@@ -250,6 +250,12 @@ def _refusal(folder: Path, spec: EngineSpec, env: dict[str, str]) -> str | None:
     return None
 
 
+def _where(fault: dict[str, Any]) -> str:
+    names = ("location", "lane", "kind", "detail")
+    place = " ".join(str(fault[name]) for name in names if fault[name])
+    return f"{place} in slot {fault['slot']} ({fault['verdict']})"
+
+
 def _execute(run: CheckRun) -> str | None:
     """Play the input to the engine; a sentence if that did not go well."""
     try:
@@ -276,7 +282,9 @@ def _judged(run: dict[str, Any]) -> tuple[bool, str]:
     bad = {k: outputs[k] for k in ("missing", "duplicate", "wrong", "unexpected") if outputs[k]}
     counts = f"{outputs['correct']} of {outputs['expected']} outputs"
     if bad or not outputs["expected"] or outputs["correct"] != outputs["expected"]:
-        return False, ", ".join([counts, *(f"{v} {k}" for k, v in bad.items())])
+        said = [counts, *(f"{v} {k}" for k, v in bad.items())]
+        said += [f"first: {_where(fault)}" for fault in run["at_fault"][:1]]
+        return False, ", ".join(said)
     return True, counts
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -21,7 +22,7 @@ from evaluator.resources import write_resources
 from evaluator.run_json import run_json
 from evaluator.slots import slot_rows, write_slots
 from evaluator.store import Store
-from evaluator.verdicts import tally
+from evaluator.verdicts import VERDICTS_SCHEMA, at_fault, tally
 
 
 def evaluate_run(
@@ -58,6 +59,9 @@ def evaluate_run(
     workload = load_workload(evidence.conditions["workload"])
     stage = workload.stage(evidence.conditions["stage"])
     counted = tally(findings.verdicts, stage, evidence.axis, findings.appended.malformed)
+    faulty: list[dict[str, Any]] = []
+    if counted.faults and evidence.axis.last_measured is not None:
+        faulty = at_fault(store.verdicts(VERDICTS_SCHEMA), evidence.axis.last_measured)
     rows = slot_rows(
         evidence.axis,
         evidence.sent,
@@ -71,5 +75,6 @@ def evaluate_run(
     doubts = find_doubts(facts)
     phases_s["evaluate"] = round(clock() - began, 3)
     value = run_json(evidence, findings, counted, rows, doubts, phases_s, not_collected)
+    value["at_fault"] = faulty
     write_json(run.run_json, value)
     return is_valid(doubts), phases_s

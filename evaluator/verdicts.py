@@ -14,6 +14,7 @@ from evaluator.lineage import awaited_slot_of, due_ms_of, lineage, slot_of
 from evaluator.oracle import KEYS, Oracle
 
 DOUBLE_RELATIVE_MAX = 1e-9
+AT_FAULT_MAX = 5
 #: a change is the difference of two sums, which may round differently: near 0 their last
 #: bits are all there is, and no relative tolerance forgives them
 DOUBLE_ABSOLUTE_MAX = 1e-12
@@ -117,6 +118,21 @@ def _with_verdict(judged: DataFrame, stage: Stage) -> DataFrame:
     )
 
 
+def at_fault(verdicts: DataFrame, last_slot: int) -> list[dict[str, Any]]:
+    """The first few outputs that are not as they must be: where to look."""
+    owed = (F.col("verdict") == "missing") & (F.col("awaited_slot") <= last_slot)
+    bad = owed | F.col("verdict").isin("duplicate", "wrong", "unexpected")
+    names = ("verdict", "location", "lane", "kind", "slot", "detail")
+    rows = (
+        verdicts.where(bad)
+        .orderBy("slot", "location", "lane", "kind", "token")
+        .limit(AT_FAULT_MAX)
+        .select(*names)
+        .collect()
+    )
+    return [row.asDict() for row in rows]
+
+
 @dataclass(frozen=True, slots=True)
 class Tally:
     """How many outputs got which verdict."""
@@ -129,6 +145,11 @@ class Tally:
     unexpected: int
     malformed_inputs: int
     incomplete: int
+
+    @property
+    def faults(self) -> int:
+        """How many outputs are not as they must be."""
+        return (self.missing or 0) + self.duplicate + self.wrong + self.unexpected
 
     def to_json(self) -> dict[str, Any]:
         """As the `outputs` of run.json."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -156,9 +157,9 @@ def running_from(folder: Path) -> list[str]:
     return found
 
 
-def outputs(**changes: int) -> dict[str, dict[str, int]]:
+def outputs(**changes: int) -> dict[str, Any]:
     found = {"expected": 9, "correct": 9, "missing": 0, "duplicate": 0, "wrong": 0, "unexpected": 0}
-    return {"outputs": {**found, "malformed_inputs": 3, "incomplete": 2, **changes}}
+    return {"outputs": {**found, "malformed_inputs": 3, "incomplete": 2, **changes}, "at_fault": []}
 
 
 def test_all_outputs_and_no_others_are_a_pass() -> None:
@@ -179,6 +180,14 @@ def test_all_outputs_and_no_others_are_a_pass() -> None:
 )
 def test_anything_else_fails_and_says_what(changes: dict[str, int], says: str) -> None:
     assert _judged(outputs(**changes)) == (False, says)
+
+
+def test_the_first_output_at_fault_is_named() -> None:
+    where: dict[str, Any] = {"location": "golden/gaps/2", "lane": "lane1", "kind": None, "slot": 7}
+    fault = {**where, "verdict": "wrong", "detail": "flow: expected 3, got 4"}
+    run = {**outputs(correct=8, wrong=1), "at_fault": [fault, fault]}
+    says = "8 of 9 outputs, 1 wrong, first: golden/gaps/2 lane1 flow: expected 3, got 4 in slot 7"
+    assert _judged(run) == (False, f"{says} (wrong)")
 
 
 def test_the_table_has_a_line_for_each_combination(capsys: pytest.CaptureFixture[str]) -> None:

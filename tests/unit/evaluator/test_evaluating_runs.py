@@ -121,6 +121,11 @@ def test_a_cheat_is_found(
     assert told["outputs"] == {**told["outputs"], **counts}
     faults = {"missing", "duplicate", "wrong", "unexpected"} - counts.keys()
     assert all(told["outputs"][name] == 0 for name in faults)
+    found = sorted(fault["verdict"] for fault in told["at_fault"])
+    assert found == sorted(
+        kind for kind in counts if kind != "correct" for _ in range(counts[kind])
+    )
+    assert all(fault["location"] and fault["slot"] is not None for fault in told["at_fault"])
     names = ["verdict", "detail", "partition", "offset", "slot"]
     folder = f"{told['store'].removeprefix('file:')}/c/{told['dir'].name}/verdicts"
     rows = pq.read_table(folder, columns=names).to_pylist()
@@ -135,6 +140,7 @@ def test_outputs_of_the_tail_need_not_come(spark: SparkSession, tmp_path: Path) 
 
     told = evaluated(spark, tmp_path, cheat=cut)
     assert told["valid"] and told["outputs"]["missing"] == 0
+    assert told["at_fault"] == []
 
 
 def test_what_the_inputs_leave_incomplete_is_counted_and_not_expected(
