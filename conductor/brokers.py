@@ -99,7 +99,8 @@ class EmbeddedBrokers:
         ports = free_ports(count + 1)
         self._controller_port = ports[-1]
         self._plans = [BrokerPlan(i + 1, port) for i, port in enumerate(ports[:count])]
-        self._home, self._logs, self._jars, self._java = home, logs, jars, java
+        self._home, self._logs, self._java = home, logs, java
+        self._class_path = f"{jars}/*"
         self._env = {VARIABLE: str(classes)}
         self.children: list[Child] = []
 
@@ -112,6 +113,8 @@ class EmbeddedBrokers:
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         self._home.mkdir(parents=True, exist_ok=True)
         (self._home / "log4j2.properties").write_text(_LOG4J)
+        if (note := class_path_file("kafka", self._env)) is not None:
+            note.write_text(self._class_path)
         configs: list[Path] = []
         for plan in self._plans:
             state = self._home / f"broker-{plan.number}"
@@ -134,10 +137,6 @@ class EmbeddedBrokers:
         )
 
     def _command(self, number: int) -> list[str]:
-        class_path = f"{self._jars}/*"
-        note = class_path_file("kafka", self._env)
-        if note is not None:
-            note.write_text(class_path)
         return [
             self._java.program,
             f"-Xmx{HEAP_MB}m",
@@ -149,7 +148,7 @@ class EmbeddedBrokers:
             f"-Dlog4j2.configurationFile={self._home}/log4j2.properties",
             *class_archive_options("kafka", number, self._env),
             "-cp",
-            class_path,
+            self._class_path,
             "kafka.Kafka",
         ]
 

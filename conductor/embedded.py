@@ -68,7 +68,7 @@ class EmbeddedRuntime:
         for service in spec.services:
             for instance in range(service.instances):
                 name = service.name if instance == 0 else f"{service.name}-{instance + 1}"
-                command = [_beside(folder, service.command[0]), *service.command[1:]]
+                command = [beside(folder, service.command[0]), *service.command[1:]]
                 path = log.with_name(f"engine-{name}.log")
                 started.append(self._start(name, command, order.to_environment(), path, folder))
         return started[0]
@@ -110,5 +110,6 @@ class EmbeddedRuntime:
         self.end_brokers()
 
 
-def _beside(folder: Path, program: str) -> str:
+def beside(folder: Path, program: str) -> str:
+    """A program of an engine: in its folder where it says `./`, otherwise on the path."""
     return str(folder / program) if program.startswith("./") else program

@@ -15,7 +15,7 @@ from typing import Any
 from conductor.artifacts import ensure_artifacts
 from conductor.asked import read_words
 from conductor.bench import EVALUATE_S_MAX, keep_broker_logs, only_one, run_order
-from conductor.embedded import EmbeddedRuntime
+from conductor.embedded import EmbeddedRuntime, beside
 from conductor.evaluating import Evaluator
 from conductor.golden import Golden, golden_of
 from conductor.home import Home
@@ -218,9 +218,8 @@ class Check:
 
 def _refusal(folder: Path, spec: EngineSpec, env: dict[str, str]) -> str | None:
     """What is wrong with how the engine refuses; None if nothing is."""
-    command = list(spec.services[0].command)
-    if command[0].startswith("./"):
-        command[0] = str(folder / command[0])
+    program, *arguments = spec.services[0].command
+    command = [beside(folder, program), *arguments]
     try:
         engine = subprocess.Popen(
             command,

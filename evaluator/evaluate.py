@@ -74,7 +74,6 @@ def evaluate_run(
     facts = gather(evidence, findings, counted, rows, not_collected)
     doubts = find_doubts(facts)
     phases_s["evaluate"] = round(clock() - began, 3)
-    value = run_json(evidence, findings, counted, rows, doubts, phases_s, not_collected)
-    value["at_fault"] = faulty
+    value = run_json(evidence, findings, counted, rows, doubts, phases_s, faulty, not_collected)
     write_json(run.run_json, value)
     return is_valid(doubts), phases_s

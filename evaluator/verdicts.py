@@ -13,8 +13,9 @@ from evaluator.evidence import TimeAxis
 from evaluator.lineage import awaited_slot_of, due_ms_of, lineage, slot_of
 from evaluator.oracle import KEYS, Oracle
 
-DOUBLE_RELATIVE_MAX = 1e-9
+#: so many outputs at fault are told
 AT_FAULT_MAX = 5
+DOUBLE_RELATIVE_MAX = 1e-9
 #: a change is the difference of two sums, which may round differently: near 0 their last
 #: bits are all there is, and no relative tolerance forgives them
 DOUBLE_ABSOLUTE_MAX = 1e-12
