@@ -134,4 +134,4 @@ class RunSettings:
 def _within(name: str, value: float, low: float, high: float) -> None:
     if not low <= value <= high:
         shown = f"{value:g}" if isinstance(value, float) else str(value)[:20]
-        raise UsageError(f"{name}={shown} cannot be; give {low:g} to {high:g}")
+        raise UsageError(f"{name}={shown} cannot be; give {low:,.10g} to {high:,.10g}")
