@@ -13,7 +13,7 @@ from pathlib import Path
 from conductor.java import Java
 from conductor.processes import Child
 from conductor.topics import Cluster
-from contract.class_archive import VARIABLE, class_archive_options, class_path_file
+from contract.class_archive import VARIABLE, class_archive_options, note_class_path
 from contract.errors import EnvironmentLacking, ServiceFailed
 
 READY_S_MAX = 90
@@ -113,8 +113,7 @@ class EmbeddedBrokers:
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         self._home.mkdir(parents=True, exist_ok=True)
         (self._home / "log4j2.properties").write_text(_LOG4J)
-        if (note := class_path_file("kafka", self._env)) is not None:
-            note.write_text(self._class_path)
+        note_class_path("kafka", self._env, lambda: self._class_path)
         configs: list[Path] = []
         for plan in self._plans:
             state = self._home / f"broker-{plan.number}"

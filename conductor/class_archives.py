@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterable
@@ -43,8 +44,16 @@ def make_archives(folder: Path, java: Java, say: Callable[[str], None]) -> None:
             return
         programs = [p for p in lacking(folder) if (folder / f"{p}.classpath").exists()]
         if programs:
-            say(f"preparing faster starts of {' and '.join(programs)}, once (about half a minute)")
+            say(f"preparing faster starts of {', '.join(programs)}, once (about half a minute)")
+            _discard_others(folder)
         _make(folder, java, programs)
+
+
+def _discard_others(folder: Path) -> None:
+    """Archives of another Java or of other jars than now take a lot of disk for nothing."""
+    for other in folder.parent.iterdir():
+        if other != folder:
+            shutil.rmtree(other, ignore_errors=True)
 
 
 def lacking(folder: Path) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 #: the folder of the archives; where it is not set, JVMs start as ever
@@ -24,7 +24,8 @@ def class_archive_options(program: str, instance: object, env: Mapping[str, str]
     return [f"-XX:DumpLoadedClassList={Path(folder) / f'{program}-{instance}.classes'}"]
 
 
-def class_path_file(program: str, env: Mapping[str, str]) -> Path | None:
-    """Where a program leaves its JVM's class path, which its archive is to be made with."""
+def note_class_path(program: str, env: Mapping[str, str], path_of: Callable[[], str]) -> None:
+    """Leave the program's class path, which its archive is to be made with, where it is lacking."""
     folder = env.get(VARIABLE)
-    return Path(folder) / f"{program}.classpath" if folder else None
+    if folder and not (Path(folder) / f"{program}.classpath").exists():
+        (Path(folder) / f"{program}.classpath").write_text(path_of(), encoding="utf-8")

@@ -6,10 +6,11 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
-from contract.class_archive import class_archive_options, class_path_file
+from contract.class_archive import class_archive_options, note_class_path
 
 _ROOT = Path(__file__).resolve().parents[1]
 
@@ -40,7 +41,7 @@ def start_spark(cores: int | None = None) -> SparkSession:
         "spark.driver.extraJavaOptions": (
             f"-Djava.io.tmpdir={temporary} -XX:-UsePerfData"
             " -XX:+UseSerialGC -XX:TieredStopAtLevel=1 "
-            + " ".join(class_archive_options("spark", f"evaluator-{os.getpid()}", os.environ))
+            + " ".join(class_archive_options("evaluator", os.getpid(), os.environ))
         ),
         "spark.local.dir": temporary,
         "spark.sql.warehouse.dir": str(Path(temporary, "tollgate-warehouse")),
@@ -67,7 +68,7 @@ def start_spark(cores: int | None = None) -> SparkSession:
     for name, value in settings.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
-    note = class_path_file("spark", os.environ)
-    if note is not None and not note.exists() and spark._jvm is not None:
-        note.write_text(spark._jvm.java.lang.System.getProperty("java.class.path"))
+    jvm: Any = spark._jvm
+    system = jvm.java.lang.System
+    note_class_path("evaluator", os.environ, lambda: str(system.getProperty("java.class.path")))
     return spark

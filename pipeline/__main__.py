@@ -9,8 +9,9 @@ import tempfile
 import threading
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
-from contract.class_archive import class_archive_options
+from contract.class_archive import class_archive_options, note_class_path
 from contract.engine import EngineOrder
 from contract.errors import ExitCode, TollgateError
 from pipeline.settings import Tuning, check, master_of, plan_of, spark_conf
@@ -47,7 +48,7 @@ def _run(order: EngineOrder, tuning: Tuning, stopping: threading.Event) -> int:
     jars = Path(os.environ["TOLLGATE_ARTIFACTS"]) / "spark-kafka"
     log = Path(__file__).with_name("log4j2.properties")
     options = f"-Dlog4j2.configurationFile={log} -Djava.io.tmpdir={tempfile.gettempdir()}"
-    archive = class_archive_options("spark", f"engine-{os.getpid()}", os.environ)
+    archive = class_archive_options("spark", os.getpid(), os.environ)
     own = tuning.jvm_options.replace("+-", " -")
     options += f" -XX:-UsePerfData {' '.join(archive)} {own}"
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"--driver-java-options '{options}' pyspark-shell"
@@ -55,6 +56,9 @@ def _run(order: EngineOrder, tuning: Tuning, stopping: threading.Event) -> int:
     for name, value in spark_conf(order, tuning, jars).items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
+    jvm: Any = spark._jvm
+    system = jvm.java.lang.System
+    note_class_path("spark", os.environ, lambda: str(system.getProperty("java.class.path")))
     try:
         if stopping.is_set():
             return ExitCode.VALID

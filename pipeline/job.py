@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from contract.engine import EngineOrder
 from contract.errors import UsageError
+from contract.workload import load_workload
 from pipeline.settings import Plan, Tuning
 
 STATELESS = ("ingest", "parse")
@@ -18,24 +19,33 @@ STATELESS = ("ingest", "parse")
 def start(spark: SparkSession, order: EngineOrder, tuning: Tuning, plan: Plan) -> StreamingQuery:
     """Start the query that runs the prefix ending in the asked stage."""
     workload = importlib.import_module(f"pipeline.workloads.{order.workload}")
-    rows = _records(spark, order)
+    streams = _records(spark, order)
     names = [name for name, _ in workload.STAGES]
     for _, stage in workload.STAGES[: names.index(order.stage) + 1]:
-        rows = stage(rows, plan)
-    return _publish(workload.outputs(rows, order.stage), order, tuning)
+        streams = stage(streams, plan)
+    return _publish(workload.outputs(streams, order.stage), order, tuning)
 
 
-def _records(spark: SparkSession, order: EngineOrder) -> DataFrame:
+def _records(spark: SparkSession, order: EngineOrder) -> tuple[DataFrame, ...]:
+    """The input records: one stream of all kinds when eager, one a kind when windowed."""
+    topics = order.input_topics
+    if order.dialect == "windowed":
+        kinds = load_workload(order.workload).kinds
+        return tuple(_source(spark, order, topics[kind], F.lit(kind)) for kind in kinds)
+    kind = F.lit(None).cast("string")
+    for name, topic in topics.items():
+        kind = F.when(F.col("topic") == topic, name).otherwise(kind)
+    return (_source(spark, order, ",".join(topics.values()), kind),)
+
+
+def _source(spark: SparkSession, order: EngineOrder, topics: str, kind: Column) -> DataFrame:
     source = (
         spark.readStream.format("kafka")
         .option("kafka.bootstrap.servers", order.bootstrap_servers)
-        .option("subscribe", ",".join(order.input_topics.values()))
+        .option("subscribe", topics)
         .option("startingOffsets", "earliest")
         .option("kafka.client.id", order.run_id)
     )
-    kind = F.lit(None).cast("string")
-    for name, topic in order.input_topics.items():
-        kind = F.when(F.col("topic") == topic, name).otherwise(kind)
     return source.load().select(kind.alias("kind"), "key", "value")
 
 

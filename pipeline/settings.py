@@ -100,6 +100,8 @@ def spark_conf(order: EngineOrder, tuning: Tuning, jars: Path) -> dict[str, str]
         f"{streaming}.minBatchesToRetain": "5",
         f"{streaming}.metricsEnabled": "false",
     }
+    if any(jar.name.startswith("hadoop-bare-naked-local-fs") for jar in jars.glob("*.jar")):
+        conf["spark.hadoop.fs.file.impl"] = "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"
     if tuning.checkpoint_files == "plain":
         conf[f"{streaming}.checkpointFileManagerClass"] = (
             "org.apache.spark.sql.execution.streaming.checkpointing."

@@ -1,7 +1,9 @@
 """The traffic stages as pure functions of DataFrames; they never read, write, count or start.
 
-A stage takes what its predecessor returns. From parse on, rows carry `slot`: the window of one
-second of event time that they belong to, whose watermark Spark carries along.
+A stage takes the streams that its predecessor returns. The first gets one of both kinds when
+eager; when windowed, one a kind, in the order of KINDS, so that its join reads nothing twice. From
+join on there is one, and its rows carry `slot`: the window of one second of event time that they
+belong to, whose watermark Spark carries along.
 
 Which fields a row has is each function's closing `select`.
 """
@@ -9,6 +11,7 @@ Which fields a row has is each function's closing `select`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -16,6 +19,8 @@ from pyspark.sql import functions as F
 from contract.errors import UsageError
 from contract.workloads.traffic import LOOK_BACK_LONG_SLOTS, LOOK_BACK_SHORT_SLOTS
 from pipeline.settings import Plan
+
+Streams = tuple[DataFrame, ...]
 
 SLOT = "1 second"
 _RECORD = (
@@ -25,13 +30,111 @@ _RECORD = (
 _TIMESTAMP_FORMAT = "yyyy-MM-dd'T'HH:mm:ss.SSSX"
 
 
-def ingest(records: DataFrame, plan: Plan) -> DataFrame:
+def ingest(streams: Streams, plan: Plan) -> Streams:
     """What came, as it came."""
-    return records.select("kind", "key", "value")
+    return tuple(records.select("kind", "key", "value") for records in streams)
 
 
-def parse(records: DataFrame, plan: Plan) -> DataFrame:
+def parse(streams: Streams, plan: Plan) -> Streams:
     """Well-formed records as columns, on a watermark; the others are skipped."""
+    return tuple(_parse(records, plan.watermark) for records in streams)
+
+
+def join(streams: Streams, plan: Plan) -> Streams:
+    """Flow and speed of a lane and slot in one row."""
+    slotted = [rows.withColumn("slot", F.window("timestamp", SLOT)) for rows in streams]
+    match plan.dialect:
+        case "eager":
+            return (_join_eagerly(*slotted),)
+        case "windowed":
+            return (_join_windowed(*slotted),)
+    raise UsageError(f"no join for dialect {plan.dialect}")
+
+
+def tumbling(streams: Streams, plan: Plan) -> Streams:
+    """Sum of flow and mean of speed over all lanes of a location and slot."""
+    (rows,) = streams
+    summed = rows.groupBy(_same_slot(), "location").agg(
+        F.sum("flow").alias("flow"),
+        F.avg("speed").alias("speed"),
+        F.count("lane").alias("lanes"),
+        F.max("num_lanes").alias("num_lanes"),
+    )
+    complete = summed.where("lanes = num_lanes")
+    return (complete.select("slot", "location", "flow", "speed", "lanes"),)
+
+
+def sliding(streams: Streams, plan: Plan) -> Streams:
+    """The relative change of flow and speed against two earlier slots.
+
+    A row takes part in its own slot's output and in those of the slots that look back at it; an
+    output is there when all three have come, in whatever order.
+    """
+    (rows,) = streams
+    width = f"{LOOK_BACK_LONG_SLOTS + 1} seconds"
+    spread = rows.withColumn("span", F.window(F.window_time("slot"), width, SLOT))
+    age = F.col("span.end").cast("long") - F.col("slot.end").cast("long")
+    spread = spread.withColumn("age", age).where(
+        F.col("age").isin(0, LOOK_BACK_SHORT_SLOTS, LOOK_BACK_LONG_SLOTS)
+    )
+    now, short, long = 0, LOOK_BACK_SHORT_SLOTS, LOOK_BACK_LONG_SLOTS
+    gathered = spread.groupBy("span", "location").agg(
+        _at(now, "flow"),
+        _at(now, "speed"),
+        _at(now, "lanes"),
+        _at(short, "flow"),
+        _at(short, "speed"),
+        _at(long, "flow"),
+        _at(long, "speed"),
+    )
+    complete = gathered.where(
+        F.col(f"flow_{now}").isNotNull()
+        & F.col(f"flow_{short}").isNotNull()
+        & F.col(f"flow_{long}").isNotNull()
+    )
+    changes = complete.select(
+        F.struct(
+            (F.col("span.end") - F.expr("INTERVAL 1 SECOND")).alias("start"), F.col("span.end")
+        ).alias("slot"),
+        "location",
+        F.col(f"flow_{now}").alias("flow"),
+        F.col(f"speed_{now}").alias("speed"),
+        F.col(f"lanes_{now}").alias("lanes"),
+        _change("flow", short).alias("flow_change_short"),
+        _change("flow", long).alias("flow_change_long"),
+        _change("speed", short).alias("speed_change_short"),
+        _change("speed", long).alias("speed_change_long"),
+    )
+    return (changes,)
+
+
+STAGES: tuple[tuple[str, Callable[[Streams, Plan], Streams]], ...] = (
+    ("ingest", ingest),
+    ("parse", parse),
+    ("join", join),
+    ("tumbling", tumbling),
+    ("sliding", sliding),
+)
+
+
+def outputs(streams: Streams, stage: str) -> DataFrame:
+    """A stage's rows as `key` and `value` of Kafka records."""
+    rows = reduce(DataFrame.unionAll, streams)
+    if stage == "ingest":
+        return rows.select("key", "value")
+    if "lane" in rows.columns:
+        key = F.concat_ws("/", "location", "lane")
+    else:
+        key = F.col("location")
+    instant = F.col("slot.start") if "slot" in rows.columns else F.col("timestamp")
+    shown = [c for c in rows.columns if c not in ("kind", "slot", "timestamp")]
+    value = F.to_json(
+        F.struct(instant.alias("timestamp"), *shown), {"timestampFormat": _TIMESTAMP_FORMAT}
+    )
+    return rows.select(key.alias("key"), value.alias("value"))
+
+
+def _parse(records: DataFrame, watermark: str) -> DataFrame:
     text = F.col("value").cast("string")
     options = {"columnNameOfCorruptRecord": "broken", "mode": "PERMISSIVE"}
     key = F.col("key").cast("string")
@@ -54,96 +157,7 @@ def parse(records: DataFrame, plan: Plan) -> DataFrame:
         "accuracy",
         "num_lanes",
     )
-    return rows.withWatermark("timestamp", plan.watermark)
-
-
-def join(rows: DataFrame, plan: Plan) -> DataFrame:
-    """Flow and speed of a lane and slot in one row."""
-    slotted = rows.withColumn("slot", F.window("timestamp", SLOT))
-    match plan.dialect:
-        case "eager":
-            return _join_eagerly(slotted)
-        case "windowed":
-            return _join_windowed(slotted)
-    raise UsageError(f"no join for dialect {plan.dialect}")
-
-
-def tumbling(rows: DataFrame, plan: Plan) -> DataFrame:
-    """Sum of flow and mean of speed over all lanes of a location and slot."""
-    summed = rows.groupBy(_same_slot(), "location").agg(
-        F.sum("flow").alias("flow"),
-        F.avg("speed").alias("speed"),
-        F.count("lane").alias("lanes"),
-        F.max("num_lanes").alias("num_lanes"),
-    )
-    return summed.where("lanes = num_lanes").select("slot", "location", "flow", "speed", "lanes")
-
-
-def sliding(rows: DataFrame, plan: Plan) -> DataFrame:
-    """The relative change of flow and speed against two earlier slots.
-
-    A row takes part in its own slot's output and in those of the slots that look back at it; an
-    output is there when all three have come, in whatever order.
-    """
-    width = f"{LOOK_BACK_LONG_SLOTS + 1} seconds"
-    spread = rows.withColumn("span", F.window(F.window_time("slot"), width, SLOT))
-    age = F.col("span.end").cast("long") - F.col("slot.end").cast("long")
-    spread = spread.withColumn("age", age).where(
-        F.col("age").isin(0, LOOK_BACK_SHORT_SLOTS, LOOK_BACK_LONG_SLOTS)
-    )
-    now, short, long = 0, LOOK_BACK_SHORT_SLOTS, LOOK_BACK_LONG_SLOTS
-    gathered = spread.groupBy("span", "location").agg(
-        _at(now, "flow"),
-        _at(now, "speed"),
-        _at(now, "lanes"),
-        _at(short, "flow"),
-        _at(short, "speed"),
-        _at(long, "flow"),
-        _at(long, "speed"),
-    )
-    complete = gathered.where(
-        F.col(f"flow_{now}").isNotNull()
-        & F.col(f"flow_{short}").isNotNull()
-        & F.col(f"flow_{long}").isNotNull()
-    )
-    return complete.select(
-        F.struct(
-            (F.col("span.end") - F.expr("INTERVAL 1 SECOND")).alias("start"), F.col("span.end")
-        ).alias("slot"),
-        "location",
-        F.col(f"flow_{now}").alias("flow"),
-        F.col(f"speed_{now}").alias("speed"),
-        F.col(f"lanes_{now}").alias("lanes"),
-        _change("flow", short).alias("flow_change_short"),
-        _change("flow", long).alias("flow_change_long"),
-        _change("speed", short).alias("speed_change_short"),
-        _change("speed", long).alias("speed_change_long"),
-    )
-
-
-STAGES: tuple[tuple[str, Callable[[DataFrame, Plan], DataFrame]], ...] = (
-    ("ingest", ingest),
-    ("parse", parse),
-    ("join", join),
-    ("tumbling", tumbling),
-    ("sliding", sliding),
-)
-
-
-def outputs(rows: DataFrame, stage: str) -> DataFrame:
-    """A stage's rows as `key` and `value` of Kafka records."""
-    if stage == "ingest":
-        return rows.select("key", "value")
-    if "lane" in rows.columns:
-        key = F.concat_ws("/", "location", "lane")
-    else:
-        key = F.col("location")
-    instant = F.col("slot.start") if "slot" in rows.columns else F.col("timestamp")
-    shown = [c for c in rows.columns if c not in ("kind", "slot", "timestamp")]
-    value = F.to_json(
-        F.struct(instant.alias("timestamp"), *shown), {"timestampFormat": _TIMESTAMP_FORMAT}
-    )
-    return rows.select(key.alias("key"), value.alias("value"))
+    return rows.withWatermark("timestamp", watermark)
 
 
 def _is_one_value(text: Column) -> Column:
@@ -201,21 +215,23 @@ def _join_eagerly(rows: DataFrame) -> DataFrame:
     )
 
 
-def _join_windowed(rows: DataFrame) -> DataFrame:
-    flows = rows.where("kind = 'flow'").alias("f")
-    speeds = rows.where("kind = 'speed'").alias("s")
+def _join_windowed(flows: DataFrame, speeds: DataFrame) -> DataFrame:
     same = "f.slot = s.slot AND f.location = s.location AND f.lane = s.lane"
-    return flows.join(speeds, F.expr(same), "inner").select(
-        "f.slot",
-        "f.location",
-        "f.lane",
-        "f.lat",
-        "f.long",
-        "f.flow",
-        "s.speed",
-        "f.period",
-        F.least("f.accuracy", "s.accuracy").alias("accuracy"),
-        "f.num_lanes",
+    return (
+        flows.alias("f")
+        .join(speeds.alias("s"), F.expr(same), "inner")
+        .select(
+            "f.slot",
+            "f.location",
+            "f.lane",
+            "f.lat",
+            "f.long",
+            "f.flow",
+            "s.speed",
+            "f.period",
+            F.least("f.accuracy", "s.accuracy").alias("accuracy"),
+            "f.num_lanes",
+        )
     )
 
 

@@ -44,8 +44,8 @@ def write(path: Path, lines: list[str], end: str = "\n") -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Kafka's and Spark's classes were noted."""
-    made = tmp_path / "classes"
-    made.mkdir()
+    made = tmp_path / "classes" / "key"
+    made.mkdir(parents=True)
     for name in ("kafka", "spark"):
         (made / f"{name}.classpath").write_text(f"/jars/{name}/*")
         write(made / f"{name}-1.classes", CLASSES)
@@ -131,9 +131,23 @@ def test_archives_are_made_of_what_was_noted_and_only_they_stay(
     assert names(folder) == {"kafka.classpath", "kafka.jsa", "spark.classpath", "spark.jsa"}
     made = (folder / "kafka.jsa").read_text().splitlines()
     assert made == ["/jars/kafka/*", *CLASSES, "only/InTheSecond"]
-    assert len(said) == 1 and "kafka and spark" in said[0]
+    assert len(said) == 1 and "kafka, spark" in said[0]
+    other = folder.parent / "other key"
+    other.mkdir()
     make_archives(folder, java_that(tmp_path, "exit 1"), said.append)
     assert len(said) == 1, "there was nothing left to make"
+    assert other.exists()
+
+
+def test_archives_of_other_jars_are_discarded_when_new_ones_are_made(
+    folder: Path, tmp_path: Path
+) -> None:
+    other = folder.parent / "other key"
+    other.mkdir()
+    (other / "kafka.jsa").touch()
+    make_archives(folder, java_that(tmp_path, MAKES), lambda _: None)
+    assert archived(folder) == ["kafka", "spark"]
+    assert not other.exists()
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from contract.class_archive import VARIABLE, class_archive_options, class_path_file
+from contract.class_archive import VARIABLE, class_archive_options, note_class_path
 
 
 @pytest.mark.parametrize("env", [{}, {VARIABLE: ""}])
 def test_where_no_folder_is_set_a_jvm_starts_as_ever(env: dict[str, str]) -> None:
     assert class_archive_options("kafka", 1, env) == []
-    assert class_path_file("kafka", env) is None
+    note_class_path("kafka", env, lambda: pytest.fail("nobody asked"))
 
 
 def test_without_an_archive_each_instance_notes_its_classes_in_a_list_of_its_own(
@@ -23,7 +23,13 @@ def test_without_an_archive_each_instance_notes_its_classes_in_a_list_of_its_own
         f"-XX:DumpLoadedClassList={tmp_path}/kafka-1.classes"
     ]
     assert class_archive_options("kafka", 2, env) != class_archive_options("kafka", 1, env)
-    assert class_path_file("kafka", env) == tmp_path / "kafka.classpath"
+
+
+def test_a_class_path_is_noted_once(tmp_path: Path) -> None:
+    env = {VARIABLE: str(tmp_path)}
+    note_class_path("kafka", env, lambda: "/jars/*")
+    note_class_path("kafka", env, lambda: "/others/*")
+    assert (tmp_path / "kafka.classpath").read_text() == "/jars/*"
 
 
 def test_an_archive_is_used_by_its_own_program_and_nothing_is_noted_any_more(

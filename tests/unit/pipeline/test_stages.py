@@ -15,8 +15,9 @@ from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 from contract.engine import EngineOrder, EngineSpec, engine_settings_for
 from contract.errors import UsageError
 from contract.settings import RunSettings
+from contract.workloads.traffic import KINDS
 from pipeline.settings import PAIRS, Plan, Tuning, check, master_of, plan_of, spark_conf
-from pipeline.workloads.traffic import STAGES, outputs
+from pipeline.workloads.traffic import STAGES, Streams, outputs
 from tests.unit.pipeline.conftest import golden_input, golden_outputs
 
 SCHEMA = StructType(
@@ -38,10 +39,12 @@ def rows_of(records: list[dict[str, Any]]) -> list[tuple[str, bytes, bytes | Non
 
 
 def prefix(records: DataFrame, stage: str, plan: Plan) -> DataFrame:
-    for name, function in STAGES[: NAMES.index(stage) + 1]:
-        assert name in NAMES
-        records = function(records, plan)
-    return outputs(records, stage)
+    streams: Streams = (records,)
+    if plan.dialect == "windowed":
+        streams = tuple(records.where(records["kind"] == kind) for kind in KINDS)
+    for _, function in STAGES[: NAMES.index(stage) + 1]:
+        streams = function(streams, plan)
+    return outputs(streams, stage)
 
 
 def comparable(key: Any, value: Any) -> tuple[Any, ...]:
