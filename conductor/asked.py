@@ -205,11 +205,10 @@ def _source(text: str) -> str:
 def _store(text: str | None, home: Home) -> str:
     if text is None:
         return f"file:{home.results}/store"
-    if text.startswith("file:"):
-        return text
-    if "://" in text or text.startswith("hdfs:"):
+    path = text.removeprefix("file://").removeprefix("file:")
+    if "://" in path or path.startswith("hdfs:"):
         raise UsageError(f"STORE={text}: the embedded runtime stores to file: only")
-    return f"file:{path_of(text)}"
+    return f"file:{path_of(path)}"
 
 
 def _engine_settings(text: str, spec: EngineSpec) -> dict[str, Any]:

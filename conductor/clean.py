@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from conductor.doctor import MIB, folder_size
 from conductor.home import Home, abandoned_scratch
@@ -22,7 +22,8 @@ def clean(home: Home, what: str) -> list[str]:
     if what == "all":
         doomed += [home.artifacts, home.path / ".venv"]
     said: list[str] = []
-    with _no_campaign(home):
+    # what is abandoned belongs to no campaign that runs
+    with _no_campaign(home) if what != "temporary" else nullcontext():
         for folder in doomed:
             if folder.exists():
                 size = folder_size(folder)

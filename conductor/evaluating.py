@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import selectors
 import time
 from collections.abc import Callable, Mapping
@@ -42,31 +43,44 @@ class Evaluator:
 
     def take(self, timeout_s: float, tick: Callable[[str], None]) -> dict[str, Any]:
         """Wait for the answer to the order that was given."""
+        line = self._line(timeout_s, tick)
+        if not line.endswith(b"\n"):
+            raise self._died()
+        try:
+            answer = json.loads(line)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            self.child.kill()
+            raise ServiceFailed(f"the evaluator answered oddly: {line.decode(errors='replace')!r}")
+        if not answer.get("ok"):
+            raise ServiceFailed(f"the evaluator failed: {answer.get('says')}")
+        return answer
+
+    def _line(self, timeout_s: float, tick: Callable[[str], None]) -> bytes:
+        """The answer's line; without its end if the evaluator died over it."""
         given, stdout = self._given, self.child.process.stdout
         assert given is not None and stdout is not None
         self._given = None
-        deadline = time.monotonic() + timeout_s
+        deadline, line = time.monotonic() + timeout_s, b""
         with selectors.DefaultSelector() as selector:
             selector.register(stdout, selectors.EVENT_READ)
-            while not selector.select(0.25):
-                if time.monotonic() > deadline:
+            while not line.endswith(b"\n"):
+                if selector.select(0.25):
+                    part = os.read(stdout.fileno(), 65536)
+                    if not part:
+                        break
+                    line += part
+                elif time.monotonic() > deadline:
                     # its answer, should it come, would be taken for that to the next order
                     self.child.kill()
                     raise ServiceFailed(
                         f"the evaluator did not {given} within {timeout_s:.0f} s; "
                         f"its log: {self.child.log}"
                     )
-                tick("")
-        line = stdout.readline()
-        if not line:
-            raise self._died()
-        try:
-            answer: dict[str, Any] = json.loads(line)
-        except json.JSONDecodeError:
-            raise self._died() from None
-        if not answer.get("ok"):
-            raise ServiceFailed(f"the evaluator failed: {answer.get('says')}")
-        return answer
+                else:
+                    tick("")
+        return line
 
     def stop(self) -> None:
         """Nothing of value is in it: end it now."""

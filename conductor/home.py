@@ -72,9 +72,13 @@ class Home:
 def path_of(text: str) -> Path:
     """A path that a user wrote."""
     try:
-        return Path(text).expanduser().resolve()
+        path = Path(text).expanduser()
     except RuntimeError:
         raise UsageError(f"{text} names the home of a user that is not known here") from None
+    try:
+        return path.resolve()
+    except RuntimeError:
+        raise UsageError(f"{text} leads in a circle of links") from None
 
 
 def this_checkout(words: Iterable[str] = ()) -> Home:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from contract.workload import Stage, Workload
+from contract.workload import FieldType, Stage, Workload
 
 KINDS = ("flow", "speed")
 #: how far back a sliding output looks, in slots
@@ -30,6 +30,27 @@ def event_second_of(value: bytes) -> int | None:
     return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
 
 
+#: the fields of an output, of parse and join and of tumbling
+_OF_A_LANE: tuple[tuple[str, FieldType], ...] = (
+    ("location", "string"),
+    ("lane", "string"),
+    ("timestamp", "timestamp"),
+    ("lat", "double"),
+    ("long", "double"),
+    ("flow", "long"),
+    ("speed", "double"),
+    ("period", "long"),
+    ("accuracy", "long"),
+    ("num_lanes", "long"),
+)
+_OF_A_LOCATION: tuple[tuple[str, FieldType], ...] = (
+    ("location", "string"),
+    ("timestamp", "timestamp"),
+    ("flow", "long"),
+    ("speed", "double"),
+    ("lanes", "long"),
+)
+
 WORKLOAD = Workload(
     name="traffic",
     kinds=KINDS,
@@ -39,48 +60,20 @@ WORKLOAD = Workload(
             "parse",
             "ingest",
             ("location", "lane", "kind"),
-            (
-                ("location", "string"),
-                ("lane", "string"),
-                ("timestamp", "timestamp"),
-                ("lat", "double"),
-                ("long", "double"),
-                ("flow", "long"),
-                ("speed", "double"),
-                ("period", "long"),
-                ("accuracy", "long"),
-                ("num_lanes", "long"),
-            ),
+            _OF_A_LANE,
         ),
         Stage(
             "join",
             "parse",
             ("location", "lane"),
-            (
-                ("location", "string"),
-                ("lane", "string"),
-                ("timestamp", "timestamp"),
-                ("lat", "double"),
-                ("long", "double"),
-                ("flow", "long"),
-                ("speed", "double"),
-                ("period", "long"),
-                ("accuracy", "long"),
-                ("num_lanes", "long"),
-            ),
+            _OF_A_LANE,
             stateful=True,
         ),
         Stage(
             "tumbling",
             "join",
             ("location",),
-            (
-                ("location", "string"),
-                ("timestamp", "timestamp"),
-                ("flow", "long"),
-                ("speed", "double"),
-                ("lanes", "long"),
-            ),
+            _OF_A_LOCATION,
             stateful=True,
         ),
         Stage(
@@ -88,11 +81,7 @@ WORKLOAD = Workload(
             "tumbling",
             ("location",),
             (
-                ("location", "string"),
-                ("timestamp", "timestamp"),
-                ("flow", "long"),
-                ("speed", "double"),
-                ("lanes", "long"),
+                *_OF_A_LOCATION,
                 ("flow_change_short", "double"),
                 ("flow_change_long", "double"),
                 ("speed_change_short", "double"),

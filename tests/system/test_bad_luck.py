@@ -65,34 +65,27 @@ def cheat(place: Path, name: str, honest: str, crooked: str) -> Path:
 
 
 SEND = 'producer.produce(env["OUTPUT_TOPIC"], key=output[0], value=output[1])'
+#: of a thousand outputs one is dropped and one doubled; an accuracy of 9 is told as 8
+CHEATS = f"""
+            luck = hash(output) % 1000
+            output = (output[0], output[1].replace(b'"accuracy": 9', b'"accuracy": 8'))
+            if luck != 0:
+                {SEND}
+            if luck == 1:
+                {SEND}
+"""
 
 
-@pytest.mark.parametrize(
-    ("name", "crooked", "kind"),
-    [
-        ("drops", f"if hash(output[1]) % 1000: {SEND}", "missing"),
-        ("doubles", f"{SEND}\n            if hash(output[1]) % 1000 == 0: {SEND}", "duplicate"),
-        (
-            "shifts",
-            SEND.replace(
-                "value=output[1]",
-                "value=output[1].replace(b'\"accuracy\": 9', b'\"accuracy\": 8')",
-            ),
-            "wrong",
-        ),
-    ],
-)
-def test_a_cheating_engine_is_caught(
-    tollgate: Tollgate, tmp_path: Path, name: str, crooked: str, kind: str
+def test_a_cheating_engine_is_caught_in_each_of_its_cheats(
+    tollgate: Tollgate, tmp_path: Path
 ) -> None:
-    folder = cheat(tmp_path, name, SEND, crooked)
+    """One cheat at a time: tests/unit/evaluator, on stored topics."""
+    folder = cheat(tmp_path, "cheats", SEND, CHEATS.strip())
     ended = tollgate.run("bench", f"ENGINE={folder}", *EXAMPLE[1:], "RATE=2000")
     assert ended.code == ExitCode.INVALID, ended
     (run,) = tollgate.runs()
-    assert run["outputs"][kind] > 0
-    assert [k for k in ("missing", "duplicate", "wrong", "unexpected") if run["outputs"][k]] == [
-        kind
-    ]
+    kinds = ("missing", "duplicate", "wrong", "unexpected")
+    assert [k for k in kinds if run["outputs"][k]] == ["missing", "duplicate", "wrong"], ended
     assert "outputs-wrong" in {d["id"] for d in run["doubts"]}
 
 

@@ -260,9 +260,17 @@ def test_a_path_below_the_home_of_nobody_is_refused(name: str, home: Home) -> No
     refused([f"{name}=~no-such-user/x"], home, says)
 
 
+def test_a_path_that_leads_in_a_circle_is_refused(tmp_path: Path, home: Home) -> None:
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    refused([f"STORE={tmp_path}/a"], home, "leads in a circle of links")
+
+
 def test_the_store_is_a_folder_of_this_machine(tmp_path: Path, home: Home) -> None:
     assert understand([f"STORE={tmp_path}/s"], home).store == f"file:{tmp_path}/s"
     assert understand([f"STORE=file:{tmp_path}"], home).store == f"file:{tmp_path}"
+    assert understand([f"STORE=file://{tmp_path}"], home).store == f"file:{tmp_path}"
+    assert understand(["STORE=file:~/s"], home).store == f"file:{Path.home()}/s"
     for elsewhere in ("hdfs://host/x", "s3a://bucket", "hdfs:x"):
         refused([f"STORE={elsewhere}"], home, "stores to file: only")
 

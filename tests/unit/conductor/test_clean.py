@@ -102,6 +102,12 @@ def test_under_a_running_campaign_nothing_is_taken_away(
     assert not checkout.results.exists()
 
 
+@pytest.mark.usefixtures("temporary")
+def test_what_is_abandoned_is_taken_away_even_then(checkout: Home) -> None:
+    with only_one(checkout, Progress(io.StringIO())):
+        assert any(line.startswith("took away") for line in clean(checkout, "temporary"))
+
+
 def test_a_checkout_without_jars_gets_no_folder_for_them(tmp_path: Path, temporary: Path) -> None:
     home = Home(tmp_path / "fresh")
     home.results.mkdir(parents=True)

@@ -28,6 +28,13 @@ for number, line in enumerate(sys.stdin, 1):
         sys.stdout.write('{"ok": tr')
         sys.stdout.flush()
         os._exit(3)
+    if how == "half":
+        sys.stdout.write('{"ok": tr')
+        sys.stdout.flush()
+        time.sleep(1000)
+    if how == "odd":
+        print(order["says"], flush=True)
+        continue
     if how == "fail":
         print(json.dumps({"ok": False, "says": "no such campaign"}), flush=True)
         continue
@@ -99,6 +106,19 @@ def test_its_death_is_said_with_the_end_of_its_log(evaluator: Evaluator) -> None
 def test_a_death_in_the_middle_of_an_answer_is_a_death(evaluator: Evaluator) -> None:
     with pytest.raises(ServiceFailed, match=r"the evaluator died \(exit code 3\)"):
         evaluator.ask({"do": "run", "how": "break off"}, WAIT_S_MAX, tick)
+
+
+def test_half_an_answer_is_waited_for_no_longer_than_a_whole_one(evaluator: Evaluator) -> None:
+    with pytest.raises(ServiceFailed, match="did not run within 0 s"):
+        evaluator.ask({"do": "run", "how": "half"}, 0.3, tick)
+    assert not runs(evaluator.child.pid)
+
+
+@pytest.mark.parametrize("says", ["[1]", "null", "a line that somebody printed"])
+def test_an_odd_answer_is_shown(evaluator: Evaluator, says: str) -> None:
+    with pytest.raises(ServiceFailed, match="answered oddly") as failure:
+        evaluator.ask({"do": "run", "how": "odd", "says": says}, WAIT_S_MAX, tick)
+    assert says in str(failure.value)
 
 
 def test_a_death_between_two_orders_is_said_at_the_next(evaluator: Evaluator) -> None:
