@@ -99,9 +99,8 @@ def spark_conf(order: EngineOrder, tuning: Tuning, jars: Path) -> dict[str, str]
         f"{streaming}.numRecentProgressUpdates": "20",
         f"{streaming}.minBatchesToRetain": "5",
         f"{streaming}.metricsEnabled": "false",
+        "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
     }
-    if any(jar.name.startswith("hadoop-bare-naked-local-fs") for jar in jars.glob("*.jar")):
-        conf["spark.hadoop.fs.file.impl"] = "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"
     if tuning.checkpoint_files == "plain":
         conf[f"{streaming}.checkpointFileManagerClass"] = (
             "org.apache.spark.sql.execution.streaming.checkpointing."

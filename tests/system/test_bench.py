@@ -1,4 +1,7 @@
-"""Whole campaigns on real brokers with the real engine, short."""
+"""Whole campaigns on real brokers with the real engine, short.
+
+The first of the system tests: it leaves archives of classes, with which the others start sooner.
+"""
 
 from __future__ import annotations
 
