@@ -21,7 +21,8 @@ from conductor.home import Home
 from conductor.java import find_java
 from conductor.machine import machine_facts, pins
 from conductor.progress import Progress
-from conductor.run import Run, RunPlan
+from conductor.run import Run
+from conductor.run_plan import RunPlan
 from conductor.services import Services, services
 from contract.engine import engine_settings_for
 from contract.errors import EnvironmentLacking

@@ -42,14 +42,13 @@ def cost_of(asked: Asked) -> Cost:
     """Estimate from the settings."""
     settings = asked.settings
     runs = asked.repeat * len(asked.stages)
-    fed_s = settings.warmup_s + settings.duration_s + settings.cooldown_s
     own = engine_settings_for(asked.spec, settings)
     heap = int(own.get("memory_mb", 1024)) * MIB
     memory = settings.brokers * BROKER_BYTES + heap + ENGINE_BESIDES_HEAP_BYTES
-    records = settings.rate * (fed_s + 20) * 2
+    records = settings.rate * (settings.fed_s + 20) * 2
     kept = records * RECORD_BYTES * runs
     return Cost(
-        seconds=SET_UP_ONCE_S + runs * (fed_s + AROUND_A_RUN_S),
+        seconds=SET_UP_ONCE_S + runs * (settings.fed_s + AROUND_A_RUN_S),
         memory_bytes=memory + EVALUATOR_BYTES + PUBLISHER_BYTES,
         disk_bytes=int(kept * (settings.replication + 1)),
     )

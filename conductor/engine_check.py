@@ -22,7 +22,8 @@ from conductor.home import Home
 from conductor.java import find_java
 from conductor.processes import end_session
 from conductor.progress import Progress
-from conductor.run import Run, RunPlan
+from conductor.run import Run
+from conductor.run_plan import RunPlan
 from conductor.services import services
 from contract.engine import EngineOrder, EngineSpec, Execution
 from contract.errors import ExitCode, ServiceFailed, UsageError

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from conductor.conditions import Seen, conditions_of
@@ -15,12 +12,12 @@ from conductor.embedded import EmbeddedRuntime
 from conductor.monitor import Monitor, ProcessTree, cores_of
 from conductor.processes import Child
 from conductor.progress import Progress
+from conductor.run_plan import RunPlan
 from conductor.topics import Cluster
 from conductor.watch import Watch
-from contract.engine import EngineOrder, EngineSpec, Execution, Topics, engine_settings_for
+from contract.engine import Topics
 from contract.errors import ServiceDied, ServiceFailed, TookTooLong
-from contract.results import RunFolder, read_json, write_json
-from contract.settings import RunSettings
+from contract.results import read_json, write_json
 from contract.workload import load_workload
 
 READY_S_MAX = 120.0
@@ -35,25 +32,6 @@ IDLE_WAIT_S_MAX = 30.0
 POLL_S = 0.5
 #: a failed request to a broker may be seen before the broker is seen to be dead
 DEATH_S_MAX = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class RunPlan:
-    """All that a run is told."""
-
-    run_id: str
-    folder: RunFolder
-    settings: RunSettings
-    spec: EngineSpec
-    execution: Execution
-    engine_folder: Path
-    publisher_env: dict[str, str] = field(default_factory=dict)
-    #: so many records are there before the engine is
-    backlog: int = 0
-    #: processes besides the runtime's that must be idle before the engine is fed
-    beside: tuple[int, ...] = ()
-    #: done once the engine has been started: what may overlap with its start ends here
-    before_input: Callable[[], None] = lambda: None
 
 
 class Run:
@@ -141,14 +119,16 @@ class Run:
         self._engine = self.runtime.start_engine(
             self.plan.engine_folder,
             self.plan.spec,
-            self.order(str(state)),
+            self.plan.engine_order(self.runtime.bootstrap_servers, self.topics, str(state)),
             self.plan.folder.logs / "engine.log",
         )
         return self._engine
 
     def _start_publisher(self) -> None:
         log = self.plan.folder.logs / "publisher.log"
-        self._publisher = self.runtime.start_publisher(self._publisher_env(), log)
+        bound_s = READY_S_MAX + self.plan.settings.fed_s + 60
+        env = self.plan.publisher_environment(self.runtime.bootstrap_servers, self.topics, bound_s)
+        self._publisher = self.runtime.start_publisher(env, log)
         started = self.plan.folder.evidence / "publisher-started.json"
         self._wait(started.exists, START_S_MAX, "the publisher to start")
         facts = read_json(started)
@@ -176,44 +156,6 @@ class Run:
             said = (f"{name} {used:.2f}" for name, used in zip(groups, cores, strict=True))
             self.progress.tick(f"until all is idle: {', '.join(said)} cores")
             quiet = quiet + 1 if max(cores) < IDLE_CORES else 0
-
-    def order(self, state_dir: str) -> EngineOrder:
-        """What the engine is told."""
-        settings = self.plan.settings
-        return EngineOrder(
-            run_id=self.plan.run_id,
-            workload=settings.workload,
-            stage=settings.stage,
-            mode=settings.mode,
-            dialect=settings.dialect,
-            bootstrap_servers=self.runtime.bootstrap_servers,
-            input_topics=self.topics.inputs,
-            output_topic=self.topics.output,
-            parallelism=settings.parallelism,
-            instances=settings.instances,
-            state_dir=state_dir,
-            workload_params={},
-            engine_settings=engine_settings_for(self.plan.spec, settings),
-        )
-
-    def _publisher_env(self) -> dict[str, str]:
-        settings = self.plan.settings
-        bound_s = READY_S_MAX + settings.warmup_s + settings.duration_s + settings.cooldown_s + 60
-        return {
-            "RUN_ID": self.plan.run_id,
-            "WORKLOAD": settings.workload,
-            "BOOTSTRAP_SERVERS": self.runtime.bootstrap_servers,
-            "INPUT_TOPICS": ",".join(f"{k}={t}" for k, t in self.topics.inputs.items()),
-            "PARTITIONS": str(settings.partitions),
-            "RATE": str(settings.rate),
-            "SEED": str(settings.seed),
-            "TEMPORAL_SCALE": f"{settings.temporal_scale:g}",
-            "ARRIVAL": settings.arrival,
-            "SOURCE": settings.source,
-            "SLOTS_MAX": str(math.ceil(bound_s / settings.slot_s)),
-            "PUBLISHERS": "0",
-            "EVIDENCE_DIR": str(self.plan.folder.evidence),
-        } | self.plan.publisher_env
 
     def wait_until_ready(self) -> None:
         """Until the newest output keeps up with what is due."""

@@ -102,6 +102,11 @@ class RunSettings:
         return math.floor(self.duration_s / self.slot_s + 1e-9)
 
     @property
+    def fed_s(self) -> float:
+        """How long input goes on after the engine keeps up."""
+        return self.warmup_s + self.duration_s + self.cooldown_s
+
+    @property
     def cooldown_slots(self) -> int:
         """Whole slots of cool-down, rounded up."""
         return math.ceil(self.cooldown_s / self.slot_s)

@@ -19,7 +19,7 @@ from conductor.conditions import Seen
 from conductor.home import Home
 from conductor.java import Java
 from conductor.progress import Progress
-from conductor.run import RunPlan
+from conductor.run_plan import RunPlan
 from contract.errors import EnvironmentLacking, ServiceFailed
 from contract.results import RunFolder, read_json, write_json
 from tests.unit.conductor.fakes import NO_PID, Clock, FakeChild, FakeCluster, FakeRuntime, until

@@ -13,7 +13,8 @@ import pytest
 from conductor.engine_check import CheckRun, _execute
 from conductor.golden import Golden
 from conductor.progress import Progress
-from conductor.run import READY_S_MAX, Run, RunPlan
+from conductor.run import READY_S_MAX, Run
+from conductor.run_plan import RunPlan
 from contract.engine import EngineSpec
 from contract.errors import ServiceFailed, TookTooLong
 from contract.results import RunFolder, read_json, read_jsonl
