@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conductor.home import Home, path_of
+from conductor.home import Home, folder_of, path_of
 from contract.engine import EngineSpec, Execution, engine_settings_for
 from contract.errors import UsageError, unknown_name
 from contract.settings import RunSettings
@@ -196,7 +196,7 @@ def _source(text: str) -> str:
     path = path_of(text)
     there = False
     with contextlib.suppress(OSError):  # a name may be too long for any file
-        there = path.exists()
+        there = path.is_file() or path.is_dir()
     if not there:
         raise UsageError(f"SOURCE={text}: there is no such file or folder (or say network)")
     return str(path)
@@ -208,7 +208,7 @@ def _store(text: str | None, home: Home) -> str:
     path = text.removeprefix("file://").removeprefix("file:")
     if "://" in path or path.startswith("hdfs:"):
         raise UsageError(f"STORE={text}: the embedded runtime stores to file: only")
-    return f"file:{path_of(path)}"
+    return f"file:{folder_of('STORE', path)}"
 
 
 def _engine_settings(text: str, spec: EngineSpec) -> dict[str, Any]:

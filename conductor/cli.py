@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -81,7 +82,23 @@ def _dispatch(words: list[str]) -> int:
         return ExitCode.VALID
     if words[0] not in verbs:
         raise unknown_name("verb", words[0], verbs)
+    if words[0] in ("bench", "doctor", "engine-check"):
+        _warn_of_environment(words[1:])
     return verbs[words[0]](words[1:])
+
+
+def _warn_of_environment(words: list[str]) -> None:
+    """Settings are words: one before `make` is in the environment only, and must not seem heard."""
+    from conductor.asked import KNOWN
+
+    given = {word.partition("=")[0] for word in words}
+    for name in KNOWN:
+        if name in os.environ and name not in given:
+            print(
+                f"tollgate: {name}={os.environ[name]} of the environment is not read; "
+                f"a setting is written behind the verb",
+                file=sys.stderr,
+            )
 
 
 def _bench(words: list[str]) -> int:
@@ -90,10 +107,12 @@ def _bench(words: list[str]) -> int:
     from conductor.class_archives import archives_folder, make_archives
     from conductor.home import this_checkout
     from conductor.progress import Progress
+    from conductor.sources import look_at_source
     from conductor.summary import summary_lines
 
     home, progress = this_checkout(words), Progress()
     asked = understand(words, home)
+    look_at_source(asked.settings, home.path)
     progress.say(f"runtime {asked.runtime_says}")
     with only_one(home, progress):
         campaign = Campaign(asked, home, progress, ["tollgate", "bench", *words])

@@ -11,8 +11,9 @@ from pathlib import Path
 import psutil
 
 from conductor.asked import Asked
-from conductor.home import Home
+from conductor.home import Home, nearest
 from conductor.java import find_java
+from conductor.sources import look_at_source
 from contract.engine import engine_settings_for
 from contract.errors import TollgateError
 
@@ -65,10 +66,14 @@ def lacks(asked: Asked, home: Home) -> list[str]:
             f"{cost.memory_bytes / GIB:.1f} are needed; fewer BROKERS or a smaller "
             f"ENGINE_SETTINGS=memory_mb=… would need less"
         )
-    for name, folder in (
-        ("temporary files", tempfile.gettempdir()),
-        ("results", _there(home.results)),
-    ):
+    places = [
+        ("temporary files", Path(tempfile.gettempdir())),
+        ("results", nearest(home.results)),
+    ]
+    store = Path(asked.store.removeprefix("file:"))
+    if not store.is_relative_to(home.results):
+        places.append(("the store", nearest(store)))
+    for name, folder in places:
         free = shutil.disk_usage(folder).free
         if free < cost.disk_bytes + GIB:
             problems.append(
@@ -89,6 +94,10 @@ def examine(asked: Asked, home: Home) -> tuple[list[str], bool]:
         java_says = f"Java {java.version} ({java.home})"
     except TollgateError as error:
         java_says = "no Java"
+        problems.append(str(error))
+    try:
+        look_at_source(asked.settings, home.path)
+    except TollgateError as error:
         problems.append(str(error))
     cost = cost_of(asked)
     settings = asked.settings
@@ -113,13 +122,6 @@ def examine(asked: Asked, home: Home) -> tuple[list[str], bool]:
         problems.append("one core is too few: engine, brokers and publisher would only queue")
     lines += [f"in the way  {p}" for p in problems] or ["in the way  nothing"]
     return lines, bool(problems)
-
-
-def _there(folder: Path) -> Path:
-    """The folder, or the nearest one above it that exists."""
-    while not folder.exists():
-        folder = folder.parent
-    return folder
 
 
 def folder_size(path: Path) -> int:

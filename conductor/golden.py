@@ -30,6 +30,22 @@ class Golden:
         """The slots whose outputs are owed."""
         return {"first_slot": 0, "last_slot": self.slots - 1 - TAIL_SLOTS}
 
+    def copied(self, path: Path, copies: int) -> Golden:
+        """The same input at so many places: what an engine loses rarely shows in much of it.
+
+        A copy's location has a number before it; whatever that makes of an odd key, the oracle
+        judges what is in the topics.
+        """
+        lines = self.path.read_text(encoding="utf-8").splitlines()
+        records = [json.loads(line) for line in lines if line.strip()]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8") as file:
+            for record in records:
+                for copy in range(copies):
+                    key = f"{copy}~{record['key']}" if copy else record["key"]
+                    file.write(json.dumps({**record, "key": key}) + "\n")
+        return Golden(path, self.slots, self.backlog * copies)
+
     def publisher_env(self) -> dict[str, str]:
         """How the publisher is told to replay it."""
         return {

@@ -81,10 +81,26 @@ def path_of(text: str) -> Path:
         raise UsageError(f"{text} leads in a circle of links") from None
 
 
+def folder_of(name: str, text: str) -> Path:
+    """A folder that a user wants written to; it need not be there yet."""
+    path = path_of(text)
+    there = nearest(path)
+    if not there.is_dir():
+        raise UsageError(f"{name}={text}: {there} is not a folder")
+    return path
+
+
+def nearest(path: Path) -> Path:
+    """The path, or the nearest one above it that exists."""
+    while not path.exists():
+        path = path.parent
+    return path
+
+
 def this_checkout(words: Iterable[str] = ()) -> Home:
     """The checkout that this program was started from; RESULTS=folder puts results elsewhere."""
     given = [w.partition("=")[2] for w in words if w.startswith("RESULTS=")]
-    elsewhere = path_of(given[-1]) if given and given[-1] else None
+    elsewhere = folder_of("RESULTS", given[-1]) if given and given[-1] else None
     return Home(Path(__file__).resolve().parent.parent, elsewhere)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from conductor.embedded import EmbeddedRuntime
 from conductor.evaluating import Evaluator
-from conductor.home import Home, make_scratch
+from conductor.home import Home, abandoned_scratch, make_scratch
 from conductor.java import Java
 from conductor.progress import Progress
 from conductor.topics import Cluster
@@ -31,6 +31,9 @@ def services(
     home: Home, java: Java, brokers: int, logs: Path, progress: Progress
 ) -> Iterator[Services]:
     """Start them together; whatever happens inside, nothing of it is left behind."""
+    if left := abandoned_scratch():
+        names = ", ".join(str(folder) for folder in left)
+        progress.say(f"left by campaigns that were killed: {names} (make clean takes it away)")
     scratch = make_scratch()
     runtime: EmbeddedRuntime | None = None
     evaluator: Evaluator | None = None

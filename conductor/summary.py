@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from contract.results import CampaignFolder, read_json
+from contract.workload import load_workload
 
 VERDICTS = {
     "costs": "it costs",
@@ -38,11 +39,21 @@ def _answers(campaign: dict[str, Any]) -> list[str]:
         elif figure is not None and figure["p50_ms"] is not None:
             said.append(
                 f"all up to {stage} takes {figure['p50_ms']:.1f} ms at the median, "
-                f"{_interval(figure)}"
+                f"{_interval(figure)}{_why_no_price(campaign, stage)}"
             )
         else:
             said.append(f"{stage}: no figure; see below")
     return said
+
+
+def _why_no_price(campaign: dict[str, Any], stage: str) -> str:
+    """Where the stage before was run too, a price was owed."""
+    before = load_workload(campaign["settings"]["workload"]).stage(stage).predecessor
+    if before is None or before not in campaign["stages"]:
+        return ""
+    valid = {run["stage"] for run in campaign["runs"] if run["ended"] == "valid"}
+    lacking = [name for name in (before, stage) if name not in valid]
+    return f"; no price: there is no valid run of {' and '.join(lacking)}" if lacking else ""
 
 
 def _interval(of: dict[str, Any]) -> str:

@@ -137,6 +137,21 @@ def _sustained(f: Facts) -> Iterator[Doubt]:
                 f"are allowed at a median of {f.last_ms_p50:.0f} ms."
             )
             yield Doubt("not-sustained", says)
+        elif _catches_up(f):
+            first_ms, last_ms = thirds(f.slot_medians_ms)
+            says = (
+                f"The first third of the window had a median of {first_ms:.0f} ms and the last "
+                f"third {last_ms:.0f} ms: the engine was still working off what came before."
+            )
+            yield Doubt("not-sustained", says)
+
+
+def _catches_up(f: Facts) -> bool:
+    first_ms, last_ms = thirds(f.slot_medians_ms)
+    if first_ms is None or last_ms is None or f.last_ms_p50 is None:
+        return False
+    allowed_ms = max(limit.FALL_SHARE_OF_MEDIAN * f.last_ms_p50, limit.DRIFT_MS_MIN)
+    return first_ms - last_ms > allowed_ms
 
 
 def _deaths(f: Facts) -> Iterator[Doubt]:
@@ -203,7 +218,7 @@ def _figures(f: Facts) -> Iterator[Doubt]:
         says = f"Of {f.samples} samples fewer than {needed} lie beyond {', '.join(thin)}."
         yield Doubt("few-samples", says)
     first_ms, last_ms = thirds(f.slot_medians_ms)
-    if first_ms is None or last_ms is None:
+    if first_ms is None or last_ms is None or _catches_up(f):
         return
     if first_ms > last_ms * (1 + limit.WARMING_SHARE) and first_ms - last_ms > _WARMING_MS_MIN:
         says = (

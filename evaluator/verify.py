@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 from contract.errors import ExitCode
 from contract.results import CampaignFolder, read_json, sha256_of
+from evaluator.report import render
+from evaluator.report.material import read_campaign
 from evaluator.verify_campaign import check_campaign
 from evaluator.verify_parts import Check
 from evaluator.verify_run import check_run
@@ -37,6 +40,9 @@ def verify(campaign_dir: Path) -> int:
         runs[run_folder.path.name] = run
         groups.append((f"runs/{run_folder.path.name}", checks))
     groups.append(("figures and prices", list(check_campaign(folder, campaign, runs))))
+    if all(check.agrees for _, checks in groups for check in checks):
+        # of samples that were changed no report can be expected to be drawn
+        groups.append(("report.html", [_report(folder)]))
     _print_table(groups)
     return _conclude(campaign, [c for _, checks in groups for c in checks])
 
@@ -67,8 +73,15 @@ def _print_table(groups: list[tuple[str, list[Check]]]) -> None:
         print(f"{name:{width}}  {len(checks):7d}  {differ or '-':>6}")
 
 
+def _report(folder: CampaignFolder) -> Check:
+    """The report says what the samples give: it is drawn again and must be the same."""
+    drawn = hashlib.sha256(render(read_campaign(folder.path)).encode()).hexdigest()
+    there = sha256_of(folder.report) if folder.report.is_file() else "missing"
+    return Check("report.html (make report draws it anew)", there, drawn)
+
+
 def _files(folder: CampaignFolder, campaign: dict[str, Any]) -> Iterator[Check]:
-    """Every listed file is there and unchanged; the runs' folders hold no other."""
+    """Every listed file is there and unchanged, and there is no other."""
     listed = campaign.get("files")
     if not isinstance(listed, dict):
         yield Check("campaign.json files", None, "no list of hashes")
@@ -79,7 +92,9 @@ def _files(folder: CampaignFolder, campaign: dict[str, Any]) -> Iterator[Check]:
             yield Check(name, told, "lies outside the campaign")
         else:
             yield Check(name, told, sha256_of(path) if path.is_file() else "missing")
-    for path in sorted((folder.path / "runs").rglob("*")):
+    own = (folder.campaign_json, folder.report)
+    for path in sorted(folder.path.rglob("*")):
         name = path.relative_to(folder.path).as_posix()
-        if path.is_file() and not path.name.startswith(".") and name not in listed:
+        there = (path.is_file() or path.is_symlink()) and path not in own
+        if there and not path.name.startswith(".") and name not in listed:
             yield Check(name, "not listed", "there")

@@ -67,6 +67,12 @@ def _trend(run: dict[str, Any], slots: pa.Table | None) -> Iterator[tuple[str, s
     allowed = max(limit.DRIFT_SHARE_OF_MEDIAN * median, limit.DRIFT_MS_MIN)
     if drift > allowed * (1 + 1e-9):
         yield "not-sustained", f"medians grew by {drift:.1f} ms over the window"
+    third = len(medians) // 3
+    if third:
+        fall = float(np.median(medians[:third]) - np.median(medians[-third:]))
+        allowed = max(limit.FALL_SHARE_OF_MEDIAN * median, limit.DRIFT_MS_MIN)
+        if fall > allowed * (1 + 1e-9):
+            yield "not-sustained", f"medians fell by {fall:.1f} ms over the window"
 
 
 def _publisher(run: dict[str, Any], slots: pa.Table | None) -> Iterator[tuple[str, str]]:

@@ -17,6 +17,10 @@ PAIRS = {"real-time": ("eager",), "micro-batch": ("windowed", "eager")}
 REAL_TIME_SLOTS = 512
 
 
+#: settings that are one of a few words
+CHOICES = {"state_store": ("rocksdb", "memory"), "checkpoint_files": ("plain", "spark")}
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What a stage function may depend on besides its input."""
@@ -53,6 +57,9 @@ class Tuning:
         missing = [name for name in known if name not in given]
         if missing:
             raise UsageError(f"ENGINE_SETTINGS lacks {', '.join(missing)}")
+        for name, choices in CHOICES.items():
+            if given[name] not in choices:
+                raise unknown_name(f"value of {name}", given[name], choices)
         return cls(**{name: given[name] for name in known})
 
 

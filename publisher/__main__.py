@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import sys
 
 from contract.errors import ExitCode, TollgateError
+from contract.workload import load_workload
 from publisher.order import Order
 from publisher.supervising import Wishes, senders_for, supervise
+
+
+def look() -> int:
+    """Only see whether SOURCE of WORKLOAD holds anything that could be published."""
+    try:
+        workload = load_workload(os.environ.get("WORKLOAD", ""))
+        module = importlib.import_module(f"publisher.workloads.{workload.name}")
+        module.look_at(os.environ.get("SOURCE", ""))
+    except TollgateError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return ExitCode.VALID
 
 
 def main() -> int:
@@ -30,4 +44,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(look() if sys.argv[1:] == ["look"] else main())

@@ -23,10 +23,18 @@ from evaluator.report.words import (
 def answer(campaign: Campaign) -> Html:
     """The answer: of the one price, of each of several, or the latency of a first stage."""
     priced = [s for s in campaign.stages if price_of(s) is not None]
-    if len(priced) == 1:
+    if len(priced) == 1 and price_trusted(campaign, priced[0]):
         return el("p", price_sentence(campaign, priced[0], _conditions(campaign)), class_="answer")
+    if len(priced) == 1:
+        says = el("p", _unpriced(campaign, priced[0]), class_="answer")
+        return join([says, _cumulative_sentence(campaign, priced[0])])
     if priced:
-        items = [el("li", price_sentence(campaign, s, "")) for s in priced]
+        items = [
+            el("li", price_sentence(campaign, s, ""))
+            if price_trusted(campaign, s)
+            else el("li", _unpriced(campaign, s))
+            for s in priced
+        ]
         return join([_whole_pipeline(campaign), el("ul", *items, class_="answers")])
     known = [s for s in campaign.stages if cumulative_of(s) is not None]
     if known:
@@ -54,7 +62,6 @@ def price_sentence(campaign: Campaign, stage: StageView, conditions: str) -> Htm
     """`The join costs 12.3 ms (…) at the median …: 20.5 ms with it, 8.2 ms without.`"""
     value = price_of(stage) or 0.0
     price = stage.price or {}
-    trusted = price_trusted(campaign, stage)
     verdict = price.get("verdict")
     verb = "saves" if verdict == "saves" else "costs"
     shown = abs(value) if verb == "saves" else value
@@ -65,24 +72,27 @@ def price_sentence(campaign: Campaign, stage: StageView, conditions: str) -> Htm
     before = campaign.stage(price.get("predecessor"))
     parts = [
         text(f"The {stage.name} {verb} "),
-        el("strong", struck(ms(shown), trusted)),
-        text(" ("),
-        struck(f"95{NBSP}% interval {span}", trusted) if span else text("no interval"),
-        text(f") at the median{conditions}: "),
-        struck(ms(cumulative_of(stage)), stage.trusted),
-        text(" with it, "),
-        struck(ms(cumulative_of(before)), before is not None and before.trusted),
-        text(" without."),
+        el("strong", ms(shown)),
+        text(f" (95{NBSP}% interval {span})" if span else " (no interval)"),
+        text(f" at the median{conditions}: {ms(cumulative_of(stage))} with it, "),
+        text(f"{ms(cumulative_of(before))} without."),
     ]
-    return join([*parts, text(_verdict(campaign, stage, trusted))])
+    return join([*parts, text(_verdict(campaign, stage))])
 
 
-def _verdict(campaign: Campaign, stage: StageView, trusted: bool) -> str:
+def _unpriced(campaign: Campaign, stage: StageView) -> str:
+    """A difference with a figure that is struck out is not told as an answer."""
+    before = campaign.stage(dig(stage.price, "predecessor"))
+    lacking = [s.name for s in (before, stage) if s is not None and not s.trusted]
+    return (
+        f"What the {stage.name} costs cannot be said: there is no valid run of {listed(lacking)}."
+    )
+
+
+def _verdict(campaign: Campaign, stage: StageView) -> str:
     verdict = dig(stage.price, "verdict")
     before = campaign.stage(dig(stage.price, "predecessor"))
     runs = min(len(s.trusted_runs) if s else 0 for s in (stage, before))
-    if not trusted:
-        return " Not to be trusted: it rests on a run that is invalid."
     if verdict == "too-few-runs":
         return (
             " Too few runs for a verdict: a price needs three valid runs of each stage, "

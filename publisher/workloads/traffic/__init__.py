@@ -8,8 +8,15 @@ from publisher.order import Order
 from publisher.source import Share, Source
 from publisher.workloads.traffic.network import NetworkSource
 from publisher.workloads.traffic.recorded import RecordedSource
+from publisher.workloads.traffic.recording import Recording
 
 NETWORK = "network"
+
+
+def look_at(source: str) -> None:
+    """Refuse a recorded source that holds no usable line; reads up to the first one."""
+    if source != NETWORK:
+        Recording(Path(source), first_only=True)
 
 
 def open_source(order: Order, share: Share) -> Source:

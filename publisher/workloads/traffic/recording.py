@@ -30,18 +30,20 @@ class _Location:
 
 
 class Recording:
-    """What was recorded: minute → who → the value's two parts."""
+    """What was recorded: minute → who → the value's two parts; `first_only`: is there anything?"""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, first_only: bool = False) -> None:
         self.minutes: dict[str, dict[Identity, tuple[bytes, bytes]]] = {}
         self._path = path
         self._locations: dict[str, _Location] = {}
         self._records = 0
         self._bad_lines = 0
         self._bad_examples: list[str] = []
+        self._first_only = first_only
         self._files = _files_of(path)
         for file in self._files:
-            self._read(file)
+            if not self._enough():
+                self._read(file)
         if not self._records:
             raise UsageError(
                 f"SOURCE={path} holds no usable line"
@@ -65,10 +67,15 @@ class Recording:
             with _open(file) as lines:
                 for number, line in enumerate(_lines(lines), 1):
                     self._take(line, f"{file.name}:{number}")
+                    if self._enough():
+                        return
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             self._note_bad(f"{file.name}:{number + 1}: broken gzip: {error}")
         except OSError as error:
             raise UsageError(f"SOURCE file {file} cannot be read: {error.strerror}") from None
+
+    def _enough(self) -> bool:
+        return self._first_only and self._records > 0
 
     def _take(self, line: bytes, where: str) -> None:
         try:

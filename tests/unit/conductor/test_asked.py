@@ -260,6 +260,12 @@ def test_a_path_below_the_home_of_nobody_is_refused(name: str, home: Home) -> No
     refused([f"{name}=~no-such-user/x"], home, says)
 
 
+def test_a_store_below_a_file_is_refused(tmp_path: Path, home: Home) -> None:
+    (tmp_path / "file").touch()
+    for text in (f"{tmp_path}/file", f"{tmp_path}/file/store"):
+        refused([f"STORE={text}"], home, f"STORE={text}: {tmp_path}/file is not a folder")
+
+
 def test_a_path_that_leads_in_a_circle_is_refused(tmp_path: Path, home: Home) -> None:
     (tmp_path / "a").symlink_to(tmp_path / "b")
     (tmp_path / "b").symlink_to(tmp_path / "a")

@@ -38,6 +38,17 @@ def test_help_names_every_setting(words: list[str], capsys: pytest.CaptureFixtur
     assert {name for name in KNOWN if f"{name}=" not in told} <= untold
 
 
+def test_a_setting_of_the_environment_is_said_not_to_be_read(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RATE", "7")
+    monkeypatch.setenv("STAGE", "none")
+    assert cli.main(["bench", "STAGE=none"]) == ExitCode.USAGE
+    told = capsys.readouterr().err
+    assert "RATE=7 of the environment is not read" in told
+    assert "STAGE=none of the environment" not in told
+
+
 @pytest.mark.usefixtures("temporary")
 @pytest.mark.parametrize(
     ("words", "says"),
@@ -49,6 +60,8 @@ def test_help_names_every_setting(words: list[str], capsys: pytest.CaptureFixtur
         (["clean", "RATE=5"], "tollgate: unknown setting 'RATE'"),
         (["engine-check", "RATE=5"], "tollgate: unknown setting 'RATE'"),
         (["report", "a", "b"], "tollgate: report takes one campaign"),
+        (["bench", "RESULTS=/dev/null/x"], "tollgate: RESULTS=/dev/null/x: /dev/null is not a fol"),
+        (["engine-check", "RESULTS=/dev/null"], "tollgate: RESULTS=/dev/null: /dev/null is not a"),
         (["verify", "/nonexistent"], "tollgate: /nonexistent is no campaign"),
     ],
 )

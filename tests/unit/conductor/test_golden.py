@@ -19,7 +19,7 @@ from tests.unit.conductor.fakes import ROOT
 def written(contract: Path, at_slots: list[float]) -> Golden:
     folder = contract / "golden"
     folder.mkdir(parents=True, exist_ok=True)
-    lines = [json.dumps({"at_slot": at}) for at in at_slots]
+    lines = [json.dumps({"at_slot": at, "key": "a/b"}) for at in at_slots]
     (folder / "made.input.jsonl").write_text("\n".join([*lines, "", ""]))
     return golden_of("made", contract)
 
@@ -65,3 +65,13 @@ def test_traffics_starts_when_it_is_said_to_and_owes_more_than_its_backlog() -> 
     for row in read_jsonl(golden.path):
         if "/in-order/" in row["key"]:
             assert second_of(row["value"].encode()) == EVENT_START_S + int(row["at_slot"])
+
+
+def test_copies_stand_beside_the_original_at_places_of_their_own(tmp_path: Path) -> None:
+    golden = written(tmp_path, [0.5, BACKLOG_SLOTS + 1.0])
+    many = golden.copied(tmp_path / "new" / "many.jsonl", 3)
+    lines = [json.loads(line) for line in many.path.read_text().splitlines()]
+    keys = [line["key"] for line in lines]
+    assert len(set(keys)) == 3 and keys[:3] == [keys[0], f"1~{keys[0]}", f"2~{keys[0]}"]
+    assert [line["at_slot"] for line in lines] == [0.5] * 3 + [BACKLOG_SLOTS + 1.0] * 3
+    assert (many.slots, many.backlog) == (golden.slots, 3)

@@ -40,6 +40,7 @@ def run(stage: str, **changes: Any) -> dict[str, Any]:
 
 def campaign(**changes: Any) -> dict[str, Any]:
     value: dict[str, Any] = {
+        "settings": {"workload": "traffic"},
         "question": "What does join cost?",
         "stages": ["parse", "join"],
         "asked_all": False,
@@ -92,8 +93,15 @@ def test_a_price_without_an_interval_says_so(folder: CampaignFolder) -> None:
 def test_without_a_price_the_whole_is_told(
     prices: list[dict[str, Any]], folder: CampaignFolder
 ) -> None:
-    (answer,) = answers(folder, prices=prices)
+    (answer,) = answers(folder, prices=prices, stages=["join"])
     assert answer == "all up to join takes 40.0 ms at the median, 95 % 39.0 to 41.0"
+
+
+def test_a_price_that_was_owed_and_cannot_be_given_has_its_reason(folder: CampaignFolder) -> None:
+    parse, join = kept(folder, 1, None), kept(folder, 2, None)
+    runs = [parse | {"stage": "parse", "ended": "invalid"}, join | {"ended": "valid"}]
+    (answer,) = answers(folder, prices=[], runs=runs, stages=["parse", "join"])
+    assert answer.endswith("; no price: there is no valid run of parse")
 
 
 @pytest.mark.parametrize("figures", [[], [figure("join", p50_ms=None)]])

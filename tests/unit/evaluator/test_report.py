@@ -88,7 +88,9 @@ def test_an_invalid_run_is_announced_and_struck_out(tmp_path: Path) -> None:
     assert "2 of the outputs that had to come are missing." in html
     for quantile in ("p50", "p95", "p99"):
         assert f"<s>{run['latency_ms']['last'][quantile]:.1f}</s>" in html
-    assert "Not to be trusted" in html
+    said = words(html)
+    assert "What the join costs cannot be said: there is no valid run of join." in said
+    assert "Not to be trusted" in said
     other = read_json(tmp_path / "c" / "runs" / "1-parse" / "run.json")
     assert f"<s>{other['latency_ms']['last']['p95']:.1f}</s>" not in html
 

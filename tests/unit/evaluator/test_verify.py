@@ -13,6 +13,7 @@ import pytest
 
 from contract.errors import ExitCode
 from contract.results import read_json, write_json
+from evaluator.report import write_report
 from evaluator.verify import verify
 from tests.unit.evaluator.campaigns import STAGES, Plan, make_campaign, seal
 
@@ -28,7 +29,10 @@ from tests.unit.evaluator.campaigns import STAGES, Plan, make_campaign, seal
     ],
 )
 def test_an_untouched_campaign_matches(tmp_path: Path, plan: Plan, code: ExitCode) -> None:
-    assert verify(make_campaign(tmp_path / "c", plan)) == code
+    folder = make_campaign(tmp_path / "c", plan)
+    write_report(folder)
+    moved = folder.rename(tmp_path / "elsewhere")
+    assert verify(moved) == code
 
 
 def test_a_folder_without_campaign_is_the_users_mistake(tmp_path: Path) -> None:
@@ -53,7 +57,11 @@ def _remove_file(folder: Path) -> None:
     (folder / "runs" / "1-parse" / "slots.parquet").unlink()
 
 
-@pytest.mark.parametrize("tamper", [_change_file, _add_file, _remove_file])
+def _add_link(folder: Path) -> None:
+    (folder / "link").symlink_to(folder / "nowhere")
+
+
+@pytest.mark.parametrize("tamper", [_change_file, _add_file, _remove_file, _add_link])
 def test_files_are_those_that_were_listed(
     tmp_path: Path, tamper: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -63,9 +71,17 @@ def test_files_are_those_that_were_listed(
     assert "does not match" in capsys.readouterr().out.splitlines()[-1]
 
 
-def test_a_report_may_be_written_again(tmp_path: Path) -> None:
+def test_a_report_that_says_another_thing_than_the_samples_is_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = make_campaign(tmp_path / "c", Plan())
-    (folder / "report.html").write_text("another")
+    report = write_report(folder)
+    report.write_text(report.read_text().replace("valid", "sound"))
+    assert verify(folder) == ExitCode.FAILURE
+    assert "report.html (make report draws it anew)" in capsys.readouterr().out
+    report.unlink()
+    assert verify(folder) == ExitCode.FAILURE
+    write_report(folder)
     assert verify(folder) == ExitCode.VALID
 
 

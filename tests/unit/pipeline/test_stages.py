@@ -206,6 +206,8 @@ def test_engine_toml_declares_exactly_what_the_job_takes() -> None:
         Tuning.of({})
     with pytest.raises(UsageError, match="did you mean linger_ms"):
         Tuning.of({**order().engine_settings, "lingerms": 1})
+    with pytest.raises(UsageError, match="did you mean rocksdb"):
+        Tuning.of({**order().engine_settings, "state_store": "rocksbd"})
 
 
 def test_engine_toml_claims_the_pairs_that_the_job_runs() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from contract.errors import UsageError
 from contract.workloads.traffic import KINDS
+from publisher.workloads.traffic import look_at
 from publisher.workloads.traffic.recording import BAD_EXAMPLES_MAX, LINE_BYTES_MAX, Recording
 
 BAD = ["rubbish", *(f"a/b/lane1= {n}" for n in range(30))]
@@ -85,3 +86,13 @@ def test_a_source_without_a_usable_line_is_the_users_mistake(tmp_path: Path, nam
     (tmp_path / "folder").mkdir()
     with pytest.raises(UsageError, match="SOURCE="):
         Recording(tmp_path / name)
+    with pytest.raises(UsageError, match="SOURCE="):
+        look_at(str(tmp_path / name))
+
+
+def test_a_look_ends_at_the_first_usable_line(tmp_path: Path) -> None:
+    write(tmp_path / "a.txt", ["rubbish", line(), *["rubbish"] * 9])
+    write(tmp_path / "b.txt", [line("speed")])
+    look_at(str(tmp_path))
+    seen = Recording(tmp_path, first_only=True).report
+    assert (seen.records, seen.bad_lines) == (1, 1)
