@@ -116,7 +116,8 @@ def examine(asked: Asked, home: Home) -> tuple[list[str], bool]:
         f"brokers     {settings.brokers} Kafka, replication {settings.replication}",
         f"runs        {', '.join(asked.stages)}" + (f", {asked.repeat} times" * (asked.repeat > 1)),
         f"will take   about {cost.seconds / 60:.1f} minutes, {cost.memory_bytes / GIB:.1f} GiB "
-        f"memory, {cost.disk_bytes / GIB:.2f} GiB disk",
+        f"memory, {cost.disk_bytes / GIB:.2f} GiB disk"
+        + (f"; this first time about {INSTALL_S / 60:.1f} minutes more" * (not fetched)),
     ]
     if (psutil.cpu_count() or 1) < 2:
         problems.append("one core is too few: engine, brokers and publisher would only queue")

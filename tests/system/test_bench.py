@@ -46,4 +46,5 @@ def test_micro_batch_sliding(tollgate: Tollgate, dialect: str) -> None:
 def test_spark_conforms_in_every_stage_mode_and_dialect(tollgate: Tollgate) -> None:
     ended = tollgate.run("engine-check")
     assert ended.code == ExitCode.VALID, ended
+    print(ended.out)
     assert "19 passed, 0 failed" in ended.out
