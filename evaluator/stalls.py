@@ -79,10 +79,25 @@ def _between(input_ms: IntArray, start_ms: int, end_ms: int) -> bool:
 
 
 def _worked_off_ms(outputs: Outputs, resumed: int, median_ms: float) -> int:
-    """The first time from which latency is back: at that millisecond, and mostly after it."""
+    """When all that piled up is out, and latency is back where it was.
+
+    Calm alone does not tell: one partition may have worked off its pile before another resumes.
+    That one is waited for as long again as the gap was, and no longer.
+    """
     at_ms, last_ms = outputs.at_ms, outputs.last_ms_max
     before = last_ms[np.searchsorted(at_ms, at_ms[resumed - 1] - _BEFORE_MS) : resumed]
     normal_ms = max(_WORKED_OFF_MEDIANS * median_ms, float(np.median(before)))
+    calm_ms = _calm_from_ms(outputs, resumed, normal_ms)
+    patience_ms = calm_ms + at_ms[resumed] - at_ms[resumed - 1]
+    later = slice(resumed, int(np.searchsorted(at_ms, patience_ms, "right")))
+    waited = (at_ms[later] - last_ms[later] < at_ms[resumed]) & (last_ms[later] > normal_ms)
+    piled_ms = at_ms[later][waited]
+    return max(calm_ms, int(piled_ms[-1]) + 1) if piled_ms.size else calm_ms
+
+
+def _calm_from_ms(outputs: Outputs, resumed: int, normal_ms: float) -> int:
+    """The first time from which latency is normal: at that millisecond, and mostly after it."""
+    at_ms, last_ms = outputs.at_ms, outputs.last_ms_max
     for index in range(resumed, at_ms.size):
         if last_ms[index] > normal_ms:
             continue

@@ -52,6 +52,29 @@ def test_gaps_outside_the_span_do_not_count_but_one_that_reaches_in_does() -> No
     assert len(find_stalls(found, np.array(STEADY), (1200, 4100), 6.0)) == 2
 
 
+def test_a_partition_that_resumes_later_belongs_to_the_stall() -> None:
+    one = (
+        [(t, 6) for t in range(0, 1000, 10)]
+        + [(1500, 500)]
+        + [(t, 6) for t in range(1510, 4000, 10)]
+    )
+    other = [(1605, 600), (1606, 300)]
+    both = sorted(one + other)
+    found = Outputs(np.array([t for t, _ in both]), np.array([float(ms) for _, ms in both]))
+    assert find_stalls(found, np.arange(0, 4000), (0, 4000), 6.0) == [Stall(990, 1607, 510)]
+
+
+def test_what_comes_much_later_does_not_stretch_a_stall() -> None:
+    one = (
+        [(t, 6) for t in range(0, 1000, 10)]
+        + [(1500, 500)]
+        + [(t, 6) for t in range(1510, 4000, 10)]
+    )
+    both = sorted([*one, (3905, 2600)])
+    found = Outputs(np.array([t for t, _ in both]), np.array([float(ms) for _, ms in both]))
+    assert find_stalls(found, np.arange(0, 4000), (0, 4000), 6.0) == [Stall(990, 1510, 510)]
+
+
 def test_a_second_stop_before_the_first_is_worked_off_belongs_to_it() -> None:
     at_ms = np.array([0, 100, 400, 600, 610, 700])
     last_ms = np.array([5.0, 5.0, 290.0, 350.0, 5.0, 5.0])
