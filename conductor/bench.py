@@ -8,7 +8,9 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from conductor.home import Home
 from conductor.java import find_java
 from conductor.machine import machine_facts, pins
 from conductor.progress import Progress
+from conductor.rehearsal import rehearse
 from conductor.run import Run
 from conductor.run_plan import RunPlan
 from conductor.services import Services, services
@@ -110,14 +113,14 @@ class Campaign:
             for stage in self.asked.stages:
                 number += 1
                 self.progress.run(f"run {number}/{total} {stage}: ")
-                plan = self._plan(number, stage, repetition, up.evaluator)
+                plan = self._plan(number, stage, repetition, up)
                 self._one(Run(plan, up.runtime, up.cluster, self.progress), up.evaluator)
                 if self.conditions["says"]:
                     return
         self._settle(up.evaluator)
         self.conditions["complete"] = True
 
-    def _plan(self, number: int, stage: str, repetition: int, evaluator: Evaluator) -> RunPlan:
+    def _plan(self, number: int, stage: str, repetition: int, up: Services) -> RunPlan:
         folder = self.folder.run(number, stage)
         self.conditions["runs"].append(
             {
@@ -128,16 +131,20 @@ class Campaign:
             }
         )
         self._write()
-        return RunPlan(
+        plan = RunPlan(
             run_id=f"{self.campaign_id}-{number}-{stage}",
             folder=folder,
             settings=self.asked.for_stage(stage),
             spec=self.asked.spec,
             execution=self.asked.execution,
             engine_folder=self.asked.engine_folder,
-            beside=(evaluator.child.pid,),
-            before_input=lambda: self._settle(evaluator),
+            beside=(up.evaluator.child.pid,),
+            before_input=lambda: self._settle(up.evaluator),
         )
+        if number > 1:
+            return plan
+        rehearsal = partial(rehearse, plan, up.runtime, up.cluster, self.progress)
+        return replace(plan, before_input=rehearsal)
 
     def _one(self, run: Run, evaluator: Evaluator) -> None:
         """Execute a run and have it evaluated, while the next one's engine starts if it can."""

@@ -40,6 +40,7 @@ DRIFT_MS_MIN = 25.0
 #: a fall from the window's first to its last third by more than this is no warming: work from
 #: before the window was still being worked off (docs/decisions/0007)
 FALL_SHARE_OF_MEDIAN = 1.0
+FALL_MS_MIN = 250.0
 HOST_BUSY_SHARE = 0.90
 HOST_NOISE_SHARE = 0.05
 CHECKPOINTS_MIN = 3

@@ -150,7 +150,7 @@ def _catches_up(f: Facts) -> bool:
     first_ms, last_ms = thirds(f.slot_medians_ms)
     if first_ms is None or last_ms is None or f.last_ms_p50 is None:
         return False
-    allowed_ms = max(limit.FALL_SHARE_OF_MEDIAN * f.last_ms_p50, limit.DRIFT_MS_MIN)
+    allowed_ms = max(limit.FALL_SHARE_OF_MEDIAN * f.last_ms_p50, limit.FALL_MS_MIN)
     return first_ms - last_ms > allowed_ms
 
 

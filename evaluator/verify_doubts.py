@@ -70,7 +70,7 @@ def _trend(run: dict[str, Any], slots: pa.Table | None) -> Iterator[tuple[str, s
     third = len(medians) // 3
     if third:
         fall = float(np.median(medians[:third]) - np.median(medians[-third:]))
-        allowed = max(limit.FALL_SHARE_OF_MEDIAN * median, limit.DRIFT_MS_MIN)
+        allowed = max(limit.FALL_SHARE_OF_MEDIAN * median, limit.FALL_MS_MIN)
         if fall > allowed * (1 + 1e-9):
             yield "not-sustained", f"medians fell by {fall:.1f} ms over the window"
 

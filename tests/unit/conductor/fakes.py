@@ -100,6 +100,9 @@ class FakeChild(Child):
     def log_tail(self, lines: int = 12) -> list[str]:
         return self._lines[-lines:]
 
+    def kill(self) -> None:
+        self.ended = -9 if self.ended is None else self.ended
+
     def ask_to_stop(self) -> None:
         if self.ended is None:
             self.ended = self._code_at_stop

@@ -120,7 +120,7 @@ class World:
     """What a campaign meets: what each of its runs comes to, and all that happened in order."""
 
     def __init__(self, home: Home, clock: Clock, folder: Path) -> None:
-        self.home, self.happened = home, list[str]()
+        self.home, self.happened, self.rehearsed = home, list[str](), list[str]()
         self.valid: dict[str, bool] = {}
         self.deaths: dict[str, dict[str, Any]] = {}
         self.errors: dict[str, BaseException] = {}
@@ -169,6 +169,9 @@ class World:
 
         return SimpleNamespace(execute=execute, plan=plan, seen=seen, runtime=self.runtime)
 
+    def rehearse(self, plan: RunPlan, *_: Any) -> None:
+        self.rehearsed.append(plan.folder.path.name)
+
     @contextmanager
     def services(self, *_: Any) -> Iterator[Any]:
         try:
@@ -190,7 +193,13 @@ def world(home: Home, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("conductor.bench.lacks", lambda *_: [])
     monkeypatch.setattr("conductor.bench.services", made.services)
     monkeypatch.setattr("conductor.bench.Run", made.run)
+    monkeypatch.setattr("conductor.bench.rehearse", made.rehearse)
     return made
+
+
+def test_the_brokers_are_warmed_up_before_the_first_run_only(world: World) -> None:
+    world.campaign("STAGE=2", "REPEAT=2").execute()
+    assert world.rehearsed == ["1-parse"]
 
 
 def test_a_run_is_judged_while_the_next_ones_engine_starts(world: World) -> None:

@@ -1,0 +1,43 @@
+"""Feed the brokers before a campaign's first run, to topics of its own: fresh ones are slow."""
+
+from __future__ import annotations
+
+import time
+
+from conductor.embedded import EmbeddedRuntime
+from conductor.progress import Progress
+from conductor.run_plan import RunPlan
+from conductor.topics import Cluster
+from contract.engine import Topics
+from contract.workload import load_workload
+
+#: half a minute would be better; more than the engine's start would lengthen the campaign
+REHEARSAL_S = 12.0
+#: on top of that, for the publisher's own start and end
+_PATIENCE_S = 20.0
+_LOOK_S = 0.25
+
+
+def rehearse(plan: RunPlan, runtime: EmbeddedRuntime, cluster: Cluster, progress: Progress) -> None:
+    """Publish as in the run to come; nobody reads it, and how it went decides nothing."""
+    settings = plan.settings
+    topics = Topics.of(f"{plan.run_id}-rehearsal", load_workload(settings.workload).kinds)
+    names = list(topics.inputs.values())
+    clock = runtime.clock_broker
+    cluster.create(names, settings.partitions, settings.replication, settings.brokers, clock)
+    evidence = runtime.scratch / "rehearsal"
+    env = plan.publisher_environment(runtime.bootstrap_servers, topics, REHEARSAL_S)
+    publisher = runtime.start_publisher(
+        {**env, "EVIDENCE_DIR": str(evidence)}, runtime.scratch / "rehearsal.log"
+    )
+    deadline = time.monotonic() + REHEARSAL_S + _PATIENCE_S
+    try:
+        while publisher.exit_code() is None and time.monotonic() < deadline:
+            # what died besides is for the run to see
+            if any(child is not publisher for child in runtime.dead()):
+                return
+            progress.tick("the brokers warm up on topics of their own")
+            time.sleep(_LOOK_S)
+    finally:
+        publisher.kill()
+        runtime.run_children.remove(publisher)
