@@ -12,7 +12,7 @@ from contract.engine import Topics
 from contract.workload import load_workload
 
 #: half a minute would be better; more than the engine's start would lengthen the campaign
-REHEARSAL_S = 12.0
+REHEARSAL_S = 8.0
 #: on top of that, for the publisher's own start and end
 _PATIENCE_S = 20.0
 _LOOK_S = 0.25
