@@ -70,7 +70,7 @@ def test_a_publisher_that_does_not_end_is_not_waited_for_for_long(
 ) -> None:
     start = clock.monotonic()
     place.rehearse()
-    assert REHEARSAL_S < clock.monotonic() - start < 3 * REHEARSAL_S
+    assert REHEARSAL_S < clock.monotonic() - start < REHEARSAL_S + 30
     assert place.runtime.run_children == []
 
 
