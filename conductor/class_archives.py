@@ -44,7 +44,7 @@ def make_archives(folder: Path, java: Java, say: Callable[[str], None]) -> None:
             return
         programs = [p for p in lacking(folder) if (folder / f"{p}.classpath").exists()]
         if programs:
-            say(f"preparing faster starts of {', '.join(programs)}, once (about half a minute)")
+            say(f"preparing faster starts of {', '.join(programs)}, once (about a minute)")
             _discard_others(folder)
         _make(folder, java, programs)
 

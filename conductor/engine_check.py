@@ -25,7 +25,7 @@ from conductor.progress import Progress
 from conductor.run import Run
 from conductor.run_plan import RunPlan
 from conductor.services import services
-from contract.engine import EngineOrder, EngineSpec, Execution
+from contract.engine import EngineSpec, Execution, Topics
 from contract.errors import ExitCode, ServiceFailed, UsageError
 from contract.results import CampaignFolder, read_json
 from contract.settings import RunSettings
@@ -122,13 +122,13 @@ class Check:
         stamp = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         self.name = f"engine-check-{stamp}"
         self.folder = CampaignFolder(home.results / self.name)
-        golden = golden_of(workload, home.path / "contract")
-        self.golden = golden.copied(self.folder.path / "golden.jsonl", COPIES)
+        self.golden = golden_of(workload, home.path / "contract")
 
     def execute(self, combinations: list[tuple[str, Execution]]) -> list[Result]:
         """All combinations on one cluster; nothing is kept where all passed."""
         java = find_java(self.home.artifacts)
         ensure_artifacts(self.home.artifacts_lock, self.home.artifacts, java, self.progress.say)
+        self.golden = self.golden.copied(self.folder.path / "golden.jsonl", COPIES)
         results: list[Result] = []
         with services(self.home, java, BROKERS, self.folder.path / "logs", self.progress) as up:
             store = f"file:{self.folder.path}/store"
@@ -193,22 +193,10 @@ class Check:
     def _refusals(self, runtime: EmbeddedRuntime) -> list[Result]:
         """What an engine does not do it must refuse: exit code 64, one line, nothing consumed."""
         stage = next(iter(self.spec.stages[self.workload]))
-        first = self.spec.executions[0]
-        good = EngineOrder(
-            run_id=self.name,
-            workload=self.workload,
-            stage=stage,
-            mode=first.mode,
-            dialect=first.dialect,
-            bootstrap_servers=runtime.bootstrap_servers,
-            input_topics={"flow": "none", "speed": "none"},
-            output_topic="none",
-            parallelism=1,
-            instances=1,
-            state_dir=str(runtime.scratch / "refusals"),
-            workload_params={},
-            engine_settings=dict(self.spec.settings),
-        ).to_environment()
+        plan = self._plan(0, stage, self.spec.executions[0], runtime)
+        nothing = Topics.of("none", load_workload(self.workload).kinds)
+        state = str(runtime.scratch / "refusals")
+        good = plan.engine_order(runtime.bootstrap_servers, nothing, state).to_environment()
         self.progress.run("")
         self.progress.phase("refusals")
         results = []

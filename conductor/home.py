@@ -84,7 +84,10 @@ def path_of(text: str) -> Path:
 def folder_of(name: str, text: str) -> Path:
     """A folder that a user wants written to; it need not be there yet."""
     path = path_of(text)
-    there = nearest(path)
+    try:
+        there = nearest(path)
+    except OSError as error:
+        raise UsageError(f"{name}={text} cannot be a folder: {error.strerror}") from None
     if not there.is_dir():
         raise UsageError(f"{name}={text}: {there} is not a folder")
     return path

@@ -19,7 +19,11 @@ _LOOK_S = 0.25
 
 
 def rehearse(plan: RunPlan, runtime: EmbeddedRuntime, cluster: Cluster, progress: Progress) -> None:
-    """Publish as in the run to come; nobody reads it, and how it went decides nothing."""
+    """Publish at the rate of the run to come; nobody reads it, and how it went decides nothing.
+
+    What is published does not matter to brokers: a recording, which may take minutes to read, is
+    left to the run.
+    """
     settings = plan.settings
     topics = Topics.of(f"{plan.run_id}-rehearsal", load_workload(settings.workload).kinds)
     names = list(topics.inputs.values())
@@ -28,7 +32,8 @@ def rehearse(plan: RunPlan, runtime: EmbeddedRuntime, cluster: Cluster, progress
     evidence = runtime.scratch / "rehearsal"
     env = plan.publisher_environment(runtime.bootstrap_servers, topics, REHEARSAL_S)
     publisher = runtime.start_publisher(
-        {**env, "EVIDENCE_DIR": str(evidence)}, runtime.scratch / "rehearsal.log"
+        {**env, "SOURCE": "network", "EVIDENCE_DIR": str(evidence)},
+        runtime.scratch / "rehearsal.log",
     )
     deadline = time.monotonic() + REHEARSAL_S + _PATIENCE_S
     try:

@@ -7,7 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from contract.engine import EngineOrder, EngineSpec, Execution, Topics, engine_settings_for
+from contract.engine import (
+    EngineOrder,
+    EngineSpec,
+    Execution,
+    Topics,
+    engine_settings_for,
+    topics_text,
+)
 from contract.results import RunFolder
 from contract.settings import RunSettings
 
@@ -58,7 +65,7 @@ class RunPlan:
             "RUN_ID": self.run_id,
             "WORKLOAD": settings.workload,
             "BOOTSTRAP_SERVERS": bootstrap_servers,
-            "INPUT_TOPICS": ",".join(f"{k}={t}" for k, t in topics.inputs.items()),
+            "INPUT_TOPICS": topics_text(topics.inputs),
             "PARTITIONS": str(settings.partitions),
             "RATE": str(settings.rate),
             "SEED": str(settings.seed),

@@ -139,7 +139,7 @@ class EngineOrder:
             "MODE": self.mode,
             "DIALECT": self.dialect,
             "BOOTSTRAP_SERVERS": self.bootstrap_servers,
-            "INPUT_TOPICS": ",".join(f"{k}={t}" for k, t in self.input_topics.items()),
+            "INPUT_TOPICS": topics_text(self.input_topics),
             "OUTPUT_TOPIC": self.output_topic,
             "PARALLELISM": str(self.parallelism),
             "INSTANCES": str(self.instances),
@@ -171,6 +171,11 @@ class EngineOrder:
             raise UsageError(f"the environment does not set {error.args[0]}") from None
         except ValueError as error:
             raise UsageError(f"the environment is not well-formed: {error}") from None
+
+
+def topics_text(topics: Mapping[str, str]) -> str:
+    """Kind → topic as `flow=topic,speed=topic`."""
+    return ",".join(f"{kind}={topic}" for kind, topic in topics.items())
 
 
 def parse_topics(text: str) -> dict[str, str]:

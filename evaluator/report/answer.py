@@ -23,18 +23,13 @@ from evaluator.report.words import (
 def answer(campaign: Campaign) -> Html:
     """The answer: of the one price, of each of several, or the latency of a first stage."""
     priced = [s for s in campaign.stages if price_of(s) is not None]
-    if len(priced) == 1 and price_trusted(campaign, priced[0]):
-        return el("p", price_sentence(campaign, priced[0], _conditions(campaign)), class_="answer")
     if len(priced) == 1:
-        says = el("p", _unpriced(campaign, priced[0]), class_="answer")
-        return join([says, _cumulative_sentence(campaign, priced[0])])
+        stage = priced[0]
+        says = el("p", _price_answer(campaign, stage, _conditions(campaign)), class_="answer")
+        trusted = price_trusted(campaign, stage)
+        return says if trusted else join([says, _cumulative_sentence(campaign, stage)])
     if priced:
-        items = [
-            el("li", price_sentence(campaign, s, ""))
-            if price_trusted(campaign, s)
-            else el("li", _unpriced(campaign, s))
-            for s in priced
-        ]
+        items = [el("li", _price_answer(campaign, s, "")) for s in priced]
         return join([_whole_pipeline(campaign), el("ul", *items, class_="answers")])
     known = [s for s in campaign.stages if cumulative_of(s) is not None]
     if known:
@@ -56,6 +51,12 @@ def price_trusted(campaign: Campaign, stage: StageView) -> bool:
     """Whether both stages have a valid run: a difference needs two trusted figures."""
     before = campaign.stage(dig(stage.price, "predecessor"))
     return stage.trusted and before is not None and before.trusted
+
+
+def _price_answer(campaign: Campaign, stage: StageView, conditions: str) -> Html:
+    if price_trusted(campaign, stage):
+        return price_sentence(campaign, stage, conditions)
+    return text(_unpriced(campaign, stage))
 
 
 def price_sentence(campaign: Campaign, stage: StageView, conditions: str) -> Html:

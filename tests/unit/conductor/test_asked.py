@@ -266,6 +266,10 @@ def test_a_store_below_a_file_is_refused(tmp_path: Path, home: Home) -> None:
         refused([f"STORE={text}"], home, f"STORE={text}: {tmp_path}/file is not a folder")
 
 
+def test_a_store_with_too_long_a_name_is_refused(home: Home) -> None:
+    refused([f"STORE=/tmp/{'x' * 300}"], home, "cannot be a folder: File name too long")
+
+
 def test_a_path_that_leads_in_a_circle_is_refused(tmp_path: Path, home: Home) -> None:
     (tmp_path / "a").symlink_to(tmp_path / "b")
     (tmp_path / "b").symlink_to(tmp_path / "a")

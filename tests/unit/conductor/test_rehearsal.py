@@ -28,7 +28,7 @@ class Place:
         self.plan = RunPlan(
             run_id="campaign-1-parse",
             folder=RunFolder(folder / "runs" / "1-parse"),
-            settings=RunSettings(stage="parse", temporal_scale=120),
+            settings=RunSettings(stage="parse", temporal_scale=120, source="/recorded"),
             spec=spec,
             execution=spec.executions[0],
             engine_folder=ENGINES / "spark",
@@ -61,6 +61,7 @@ def test_however_it_ends_nothing_of_it_is_left(place: Place, clock: Clock, code:
     assert [created[0] for created in place.cluster.created] == [topics]
     env = place.runtime.publisher_env
     assert env["INPUT_TOPICS"] == f"flow={topics[0]},speed={topics[1]}"
+    assert env["SOURCE"] == "network"
     assert env["SLOTS_MAX"] == str(round(REHEARSAL_S * 2))
     assert not place.plan.folder.path.exists()
 
