@@ -1,4 +1,7 @@
-# Verbs only; the logic is Python behind ./tollgate. NAME=value settings are passed on as they are.
+# Verbs only; the logic is Python behind ./tollgate. NAME=value settings are passed on as they were
+# written: neither make nor the shell reads what is in them.
+GIVEN = $(foreach name,$(sort $(.VARIABLES)),$(if $(filter command,$(origin $(name))),$(call quoted,$(name)=$(value $(name)))))
+quoted = '$(subst ','\'',$(1))'
 .DEFAULT_GOAL := help
 .PHONY: help bench engine-check doctor report verify clean test check
 
@@ -8,22 +11,22 @@ help: ## list the verbs
 	@./tollgate help | sed -n '/^settings/,$$p'
 
 bench: ## what does a stage cost? (STAGE=join RATE=2000 …)
-	@./tollgate bench $(MAKEOVERRIDES)
+	@./tollgate bench $(GIVEN)
 
 engine-check: ## does an engine give the right answers? (ENGINE=spark)
-	@./tollgate engine-check $(MAKEOVERRIDES)
+	@./tollgate engine-check $(GIVEN)
 
 doctor: ## what has this machine, what will it cost, what is in the way?
-	@./tollgate doctor $(MAKEOVERRIDES)
+	@./tollgate doctor $(GIVEN)
 
 report: ## write a campaign's report anew (CAMPAIGN=results/latest)
-	@./tollgate report $(MAKEOVERRIDES)
+	@./tollgate report $(GIVEN)
 
 verify: ## rebuild every figure of a campaign from its samples (CAMPAIGN=results/latest)
-	@./tollgate verify $(MAKEOVERRIDES)
+	@./tollgate verify $(GIVEN)
 
 clean: ## take away what was left behind (WHAT=temporary|results|all)
-	@./tollgate clean $(MAKEOVERRIDES)
+	@./tollgate clean $(GIVEN)
 
 check: ## lint, types and all tests that need no broker
 	@./tollgate python -m tests.check

@@ -183,11 +183,14 @@ def _yes(name: str, text: str) -> bool:
 
 
 def _number(name: str, text: str, kind: type) -> Any:
+    """The text as a number; Python would also take 1_000 and the digits of other scripts."""
+    what = "a whole number" if kind is int else "a number"
     try:
-        return kind(text)
+        if text.isascii() and "_" not in text:
+            return kind(text)
     except ValueError:
-        what = "a whole number" if kind is int else "a number"
-        raise UsageError(f"{name}={text} is not {what}") from None
+        pass
+    raise UsageError(f"{name}={text} is not {what}")
 
 
 def _source(text: str) -> str:
@@ -237,5 +240,7 @@ def _like(name: str, text: str, default: Any) -> Any:
     if isinstance(default, bool) and isinstance(value, bool):
         return value
     if not isinstance(default, bool) and number:
+        if value < 0 <= default:
+            raise UsageError(f"ENGINE_SETTINGS: {name}={text} must not be below zero")
         return value
     raise UsageError(f"ENGINE_SETTINGS: {name}={text} is not like its default {default!r}")

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -28,23 +25,10 @@ from conductor.run import Run
 from conductor.run_plan import RunPlan
 from conductor.services import Services, services
 from contract.engine import engine_settings_for
-from contract.errors import EnvironmentLacking
+from contract.errors import EnvironmentLacking, TollgateError
 from contract.results import SCHEMA, CampaignFolder, RunFolder, read_json, write_json
 
 EVALUATE_S_MAX = 1800.0
-
-
-@contextmanager
-def only_one(home: Home, progress: Progress) -> Iterator[None]:
-    """Two campaigns would measure each other: the second waits, saying so."""
-    home.results.mkdir(parents=True, exist_ok=True)
-    with home.campaign_lock().open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            progress.say("another campaign runs in this checkout; waiting for its end")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 class Campaign:
@@ -101,6 +85,9 @@ class Campaign:
                 return self._conclude(up.evaluator)
         except KeyboardInterrupt:
             self._abandon("interrupted by the user")
+            raise
+        except TollgateError as error:
+            self._abandon(str(error))
             raise
 
     def _say(self, sentence: str) -> None:
@@ -188,6 +175,7 @@ class Campaign:
         self.conditions["says"] = why
         if self.folder.path.exists():
             self._write()
+            self._say(f"logs, and what was measured so far, are kept in {self.folder.path}")
 
     def _write(self) -> None:
         write_json(self.folder.conditions, self.conditions)

@@ -1,20 +1,24 @@
-"""Take away what campaigns left: abandoned temporary folders, and results if asked."""
+"""Take away what campaigns left: abandoned temporary folders, traces, and results if asked."""
 
 from __future__ import annotations
 
-import fcntl
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+import tempfile
+from contextlib import nullcontext, suppress
+from pathlib import Path
 
 from conductor.doctor import MIB, folder_size
-from conductor.home import Home, abandoned_scratch
+from conductor.home import TRACE_PREFIX, Home, abandoned_scratch
+from conductor.lock import none_runs
 from contract.errors import UsageError
 
 
 def clean(home: Home, what: str) -> list[str]:
-    """`temporary`: folders whose owner is gone; `results`; `all`: jars and environment too."""
-    doomed = abandoned_scratch()
+    """`temporary`: folders whose owner is gone, and traces of defects; `results`; `all`: jars and
+    environment too.
+    """
+    traces = Path(tempfile.gettempdir()).glob(f"{TRACE_PREFIX}*")
+    doomed = [*abandoned_scratch(), *sorted(p for p in traces if p.is_file())]
     if what in ("results", "all"):
         doomed.append(home.results)
     elif what != "temporary":
@@ -23,24 +27,17 @@ def clean(home: Home, what: str) -> list[str]:
         doomed += [home.artifacts, home.path / ".venv"]
     said: list[str] = []
     # what is abandoned belongs to no campaign that runs
-    with _no_campaign(home) if what != "temporary" else nullcontext():
-        for folder in doomed:
-            if folder.exists():
-                size = folder_size(folder)
-                shutil.rmtree(folder, ignore_errors=True)
-                how = "could not take away all of" if folder.exists() else "took away"
-                said.append(f"{how} {folder} ({size / MIB:.0f} MiB)")
+    with none_runs(home) if what != "temporary" else nullcontext():
+        said += [_take_away(path) for path in doomed if path.exists()]
     return said or ["nothing to take away"]
 
 
-@contextmanager
-def _no_campaign(home: Home) -> Iterator[None]:
-    if not home.artifacts.exists():
-        yield
-        return
-    with home.campaign_lock().open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UsageError("a campaign runs in this checkout; clean when it has ended") from None
-        yield
+def _take_away(path: Path) -> str:
+    size = folder_size(path) if path.is_dir() else path.stat().st_size
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
+    how = "could not take away all of" if path.exists() else "took away"
+    return f"{how} {path} ({size / MIB:.0f} MiB)"

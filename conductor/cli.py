@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
+from conductor.home import TRACE_PREFIX
 from contract.errors import ExitCode, TollgateError, UsageError, unknown_name
 
 USAGE = """usage: ./tollgate VERB [NAME=value …]
@@ -58,7 +59,7 @@ def main(words: list[str]) -> int:
     except BrokenPipeError:
         return ExitCode.FAILURE
     except Exception as error:  # the edge: a defect of ours, said as such, with its trace kept
-        with tempfile.NamedTemporaryFile("w", prefix="tollgate-error-", delete=False) as trace:
+        with tempfile.NamedTemporaryFile("w", prefix=TRACE_PREFIX, delete=False) as trace:
             traceback.print_exc(file=trace)
         print(f"tollgate: a defect: {error!r}; the trace is in {trace.name}", file=sys.stderr)
         return ExitCode.FAILURE
@@ -103,9 +104,10 @@ def _warn_of_environment(words: list[str]) -> None:
 
 def _bench(words: list[str]) -> int:
     from conductor.asked import understand
-    from conductor.bench import Campaign, only_one
+    from conductor.bench import Campaign
     from conductor.class_archives import archives_folder, make_archives
     from conductor.home import this_checkout
+    from conductor.lock import only_one
     from conductor.progress import Progress
     from conductor.sources import look_at_source
     from conductor.summary import summary_lines

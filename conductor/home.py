@@ -13,6 +13,8 @@ from conductor.java import Java
 from contract.errors import UsageError, unknown_name
 
 SCRATCH_PREFIX = "tollgate-"
+#: files with the traces of defects
+TRACE_PREFIX = "tollgate-error-"
 
 
 @dataclass(frozen=True, slots=True)

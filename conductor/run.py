@@ -38,8 +38,8 @@ class Run:
     """The choreography of one run on brokers that are up."""
 
     drain_s_max = DRAIN_S_MAX
-    #: outputs that none followed for so long have ceased, whatever is owed; None: wait for it
-    ceased_s: float | None = None
+    #: outputs that none follows for long have ceased, whatever is owed
+    silence_decides = False
 
     def __init__(
         self, plan: RunPlan, runtime: EmbeddedRuntime, cluster: Cluster, progress: Progress
@@ -48,7 +48,9 @@ class Run:
         kinds = load_workload(plan.settings.workload).kinds
         self.topics = Topics.of(plan.run_id, kinds)
         self.seen = Seen()
-        self._watch = Watch(cluster, self.topics, plan.settings, self.seen, self.ceased_s)
+        self._watch = Watch(
+            cluster, self.topics, plan.settings, self.seen, silence_decides=self.silence_decides
+        )
         self._monitor = Monitor(plan.folder.evidence, runtime.scratch, runtime.pids)
         self._engine: Child | None = None
         self._publisher: Child | None = None
@@ -206,9 +208,12 @@ class Run:
         until_ms = self.seen.first_due_ms + slot * self.seen.slot_ms
         while (left_s := until_ms / 1000 - time.time()) > 0:
             self._check()
-            inputs, outputs = self._watch.count()
-            self.progress.tick(f"{left_s:4.0f} s left  {inputs:,.0f} in/s  {outputs:,} outputs")
+            self._show_rates(f"{left_s:4.0f} s left  ")
             time.sleep(min(POLL_S * 2, max(0.0, left_s)))
+
+    def _show_rates(self, before: str = "") -> None:
+        inputs, outputs = self._watch.count()
+        self.progress.tick(f"{before}{inputs:,.0f} in/s  {outputs:,} outputs")
 
     def finish(self) -> None:
         """Stop the publisher, let the outputs come to rest, look again, stop the engine."""
@@ -229,12 +234,12 @@ class Run:
         """Until the publisher has ended by itself."""
         publisher = self._publisher
         assert publisher is not None
-        self._wait(
-            lambda: publisher.exit_code() is not None,
-            timeout_s,
-            "the publisher to end",
-            [publisher],
-        )
+
+        def has_ended() -> bool:
+            self._show_rates()
+            return publisher.exit_code() is not None
+
+        self._wait(has_ended, timeout_s, "the publisher to end", [publisher])
         if publisher.exit_code() != 0:
             raise ServiceDied(f"the publisher ended with exit code {publisher.exit_code()}")
         self.runtime.run_children.remove(publisher)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,6 +20,8 @@ TAIL_MS_MAX = 300
 TAIL_OFFSETS = 8
 SETTLE_S_MAX = 30
 ATTEMPTS = 5
+#: so much is told of a failure that has no message of a broker
+SAID_MAX = 200
 #: Kafka's number for: make the first replica leader
 PREFERRED = 0
 
@@ -44,7 +47,7 @@ class Cluster:
             )
         except KafkaError as error:
             raise ServiceFailed(
-                f"no broker of {self.bootstrap_servers} answered: {error}"
+                f"no broker of {self.bootstrap_servers} answered: {_brief(error)}"
             ) from None
 
     def close(self) -> None:
@@ -59,7 +62,7 @@ class Cluster:
         try:
             told = self._admin.describe_cluster()
         except KafkaError as error:
-            raise ServiceFailed(f"the cluster did not describe itself: {error}") from None
+            raise ServiceFailed(f"the cluster did not describe itself: {_brief(error)}") from None
         return {int(_first(broker, "node_id", "broker_id")) for broker in told["brokers"]}
 
     def create(
@@ -177,7 +180,7 @@ class Cluster:
                 self._tail.seek(place, max(0, end - TAIL_OFFSETS))
             polled = self._tail.poll(timeout_ms=TAIL_MS_MAX)
         except KafkaError as error:
-            raise ServiceFailed(f"the newest outputs could not be read: {error}") from None
+            raise ServiceFailed(f"the newest outputs could not be read: {_brief(error)}") from None
         newest = (records[-1].value for records in polled.values() if records)
         return [value for value in newest if value is not None]
 
@@ -199,7 +202,7 @@ class Cluster:
                 return ask()
             except KafkaError as error:
                 if attempt >= ATTEMPTS:
-                    raise ServiceFailed(f"{trouble}: {error}") from None
+                    raise ServiceFailed(f"{trouble}: {_brief(error)}") from None
             attempt += 1
             time.sleep(0.3)
             try:
@@ -210,6 +213,12 @@ class Cluster:
             else:
                 self._admin.close()
                 self._admin = fresh
+
+
+def _brief(error: KafkaError) -> str:
+    """What the broker said of it; the client repeats the whole request and the whole response."""
+    said = re.search(r"error_message=(['\"])(.+?)\1,", str(error))
+    return f"{type(error).__name__}: {said[2]}" if said else str(error)[:SAID_MAX]
 
 
 def _first(mapping: dict[str, Any], *names: str) -> Any:

@@ -18,6 +18,10 @@ READY_LOOKS = 3
 WINDOWED_LAG_SLOTS = 2
 #: outputs have come to rest when none came for so long
 QUIET_S = 1.5
+#: where silence alone decides: twice the longest pause between outputs so far, within these bounds
+CEASED_PAUSES = 2
+CEASED_S_MIN = 3.0
+CEASED_S_MAX = 20.0
 #: where one partition is there, so long a silence of the others says that they owe nothing
 SILENT_S = 5.0
 
@@ -31,13 +35,15 @@ class Watch:
         topics: Topics,
         settings: RunSettings,
         seen: Seen,
-        ceased_s: float | None,
+        *,
+        silence_decides: bool = False,
     ) -> None:
         self._cluster, self._topics, self._settings = cluster, topics, settings
         self._workload = load_workload(settings.workload)
-        self._seen, self._ceased_s = seen, ceased_s
+        self._seen, self._silence_decides = seen, silence_decides
         now = time.monotonic()
         self._outputs: tuple[float, int] = (now, 0)
+        self._longest_pause_s = 0.0
         self._inputs: tuple[float, int] = (now, 0)
         self._in_step = 0
         self.newest: list[int] = []
@@ -69,8 +75,9 @@ class Watch:
         if quiet_s < QUIET_S or outputs == 0:
             return False
         self.newest = self._newest_output_slots()
-        if self._ceased_s is not None:
-            return quiet_s >= self._ceased_s
+        if self._silence_decides:
+            ceased_s = CEASED_PAUSES * self._longest_pause_s
+            return quiet_s >= min(max(ceased_s, CEASED_S_MIN), CEASED_S_MAX)
         if target is None:
             return True
         if not self.newest or max(self.newest) < target:
@@ -88,6 +95,8 @@ class Watch:
         inputs = sum(ends.values()) - outputs
         now = time.monotonic()
         if outputs != self._outputs[1]:
+            if self._outputs[1]:
+                self._longest_pause_s = max(self._longest_pause_s, now - self._outputs[0])
             self._outputs = (now, outputs)
         then, before = self._inputs
         rate = (inputs - before) / (now - then) if now > then else 0.0

@@ -32,13 +32,13 @@ def test_real_time_join_and_its_predecessor(tollgate: Tollgate) -> None:
     assert verified.code == ended.code, verified
 
 
-@pytest.mark.parametrize("dialect", ["windowed", "eager"])
-def test_micro_batch_sliding(tollgate: Tollgate, dialect: str) -> None:
-    words = ["STAGE=sliding", "ALONE=1", "MODE=micro-batch", f"DIALECT={dialect}"]
+def test_micro_batch_sliding(tollgate: Tollgate) -> None:
+    """Windowed; eager micro-batches answer in the conformance test, eager runs above."""
+    words = ["STAGE=sliding", "ALONE=1", "MODE=micro-batch"]
     ended = tollgate.run("bench", *words, *SHORT, "DURATION=12", "COOLDOWN=6")
     assert ended.code in (ExitCode.VALID, ExitCode.INVALID), ended
     (run,) = tollgate.runs()
-    assert run["dialect"] == dialect
+    assert run["dialect"] == "windowed"
     assert run["outputs"]["expected"] == run["outputs"]["correct"] > 0, ended
     assert run["outputs"]["wrong"] == run["outputs"]["unexpected"] == 0
 

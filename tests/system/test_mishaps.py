@@ -94,16 +94,20 @@ def test_the_second_of_two_waits_and_says_so(tollgate: Tollgate) -> None:
     tollgate.wait_until(first, lambda: "start: 3 brokers" in tollgate.said(first))
     second = tollgate.start("bench", *EXAMPLE)
     tollgate.wait_until(second, lambda: "waiting for its end" in tollgate.said(second))
-    for process in (first, second):
-        ended = tollgate.end(process)
-        assert ended.code in (ExitCode.VALID, ExitCode.INVALID), ended
+    assert f"(process {first.pid}, results in" in tollgate.said(second)
+    assert len(tollgate.campaigns()) == 1
+    first.send_signal(signal.SIGINT)
+    assert tollgate.end(first).code == ExitCode.INTERRUPTED
+    ended = tollgate.end(second)
+    assert ended.code in (ExitCode.VALID, ExitCode.INVALID), ended
     assert len(tollgate.campaigns()) == 2
+    assert tollgate.campaign()["complete"] is True
 
 
 def test_an_engine_that_fails_the_conformance_test_is_told_where(
     tollgate: Tollgate, tmp_path: Path
 ) -> None:
-    crooked = cheat(tmp_path, "stubborn", "stopping.append(True)", "None")
+    crooked = cheat(tmp_path, "rude", "stopping.append(True)", "os._exit(3)")
     ended = tollgate.run("engine-check", f"ENGINE={crooked}", "STAGE=parse")
     assert ended.code == ExitCode.FAILURE, ended
-    assert "after SIGTERM: killed" in ended.out
+    assert "after SIGTERM: exit code 3, not exit code 0" in ended.out

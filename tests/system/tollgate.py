@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -17,6 +18,11 @@ from contract.results import read_json
 HOME = Path(__file__).resolve().parents[2]
 SHORT = ["DURATION=6", "WARMUP=2", "COOLDOWN=2", "RATE=400"]
 WAIT_S_MAX = 600.0
+
+
+def _hear_ctrl_c() -> None:
+    """Run in the child: what is started in the background passes on that SIGINT is ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,7 @@ class Tollgate:
                 text=True,
                 env=env,
                 start_new_session=True,
+                preexec_fn=_hear_ctrl_c,
             )
         process.files = (out, err)  # type: ignore[attr-defined]
         return process

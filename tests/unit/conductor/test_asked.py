@@ -175,6 +175,8 @@ def test_an_unknown_name_is_answered_with_the_nearest(
     [
         ("RATE=many", "RATE=many is not a whole number"),
         ("RATE=1.5", "RATE=1.5 is not a whole number"),
+        ("RATE=1_000", "RATE=1_000 is not a whole number"),
+        ("RATE=٣", "RATE=٣ is not a whole number"),
         ("RATE=-1", "RATE=-1 cannot be"),
         ("RATE=" + "9" * 400, f"RATE={'9' * 20} cannot be; give 2 to"),
         ("DURATION=" + "9" * 400, "DURATION=inf cannot be"),
@@ -230,6 +232,7 @@ def test_engine_settings_take_the_kind_of_their_defaults(mine: Path, home: Home)
         ("level=high", "level=high is not like its default 1"),
         ("level=true", "level=true is not like its default 1"),
         ("level=[1]", "level=[1] is not like its default 1"),
+        ("level=-1", "level=-1 must not be below zero"),
         ("level=NaN", "level=NaN is not like its default 1"),
         ("level=-Infinity", "level=-Infinity is not like its default 1"),
         ("share=1e999", "share=1e999 is not like its default 0.5"),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import io
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +12,7 @@ from typing import Any
 import pytest
 
 from conductor.asked import understand
-from conductor.bench import Campaign, keep_broker_logs, only_one, point_latest_at
+from conductor.bench import Campaign, keep_broker_logs, point_latest_at
 from conductor.conditions import Seen
 from conductor.home import Home
 from conductor.java import Java
@@ -22,7 +20,7 @@ from conductor.progress import Progress
 from conductor.run_plan import RunPlan
 from contract.errors import EnvironmentLacking, ServiceFailed
 from contract.results import RunFolder, read_json, write_json
-from tests.unit.conductor.fakes import NO_PID, Clock, FakeChild, FakeCluster, FakeRuntime, until
+from tests.unit.conductor.fakes import NO_PID, Clock, FakeChild, FakeCluster, FakeRuntime
 
 Tick = Callable[[str], None]
 
@@ -31,55 +29,6 @@ Tick = Callable[[str], None]
 def checkout(tmp_path: Path) -> Home:
     """A checkout in which nobody measures: this one's lock may be held by a real campaign."""
     return Home(tmp_path / "checkout")
-
-
-@pytest.mark.parametrize("results", ["results", "elsewhere"])
-def test_the_second_campaign_waits_for_the_first_wherever_its_results_go(
-    results: str, checkout: Home
-) -> None:
-    other = Home(checkout.path, checkout.path / results)
-    out, inside = io.StringIO(), threading.Event()
-
-    def second() -> None:
-        with only_one(other, Progress(out)):
-            inside.set()
-
-    thread = threading.Thread(target=second, daemon=True)
-    with only_one(checkout, Progress(io.StringIO())):
-        thread.start()
-        until(lambda: "another campaign runs in this checkout" in out.getvalue())
-        assert not inside.is_set()
-    thread.join(30)
-    assert inside.is_set()
-
-
-def test_a_campaign_that_is_alone_does_not_wait_and_gives_way_however_it_ends(
-    checkout: Home,
-) -> None:
-    out = io.StringIO()
-    with pytest.raises(ZeroDivisionError), only_one(checkout, Progress(out)):
-        assert is_locked(checkout)
-        raise ZeroDivisionError
-    assert out.getvalue() == ""
-    assert not is_locked(checkout)
-
-
-def is_locked(home: Home) -> bool:
-    with home.campaign_lock().open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
-
-
-def test_campaigns_of_different_checkouts_do_not_wait_for_each_other(
-    checkout: Home, tmp_path: Path
-) -> None:
-    out, other = io.StringIO(), Home(tmp_path / "another-checkout")
-    with only_one(checkout, Progress(out)), only_one(other, Progress(out)):
-        assert is_locked(checkout) and is_locked(other)
-    assert out.getvalue() == ""
 
 
 def test_latest_points_at_the_newest_campaign(tmp_path: Path) -> None:
@@ -128,6 +77,7 @@ class World:
         self.runtime = FakeRuntime(folder, clock, FakeCluster(clock))
         self.child = SimpleNamespace(pid=NO_PID)
         self._given: dict[str, Any] = {}
+        self.told = io.StringIO()
 
     # as the evaluator
 
@@ -181,7 +131,7 @@ class World:
 
     def campaign(self, *words: str) -> Campaign:
         asked = understand(words, self.home)
-        return Campaign(asked, self.home, Progress(io.StringIO()), ["tollgate", "bench", *words])
+        return Campaign(asked, self.home, Progress(self.told), ["tollgate", "bench", *words])
 
 
 @pytest.fixture
@@ -256,6 +206,7 @@ def test_an_interruption_leaves_conditions_that_say_so_and_no_campaign(world: Wo
     assert not campaign.folder.campaign_json.exists()
     assert not (world.home.results / "latest").exists()
     assert world.happened[-1] == "down"
+    assert f"are kept in {campaign.folder.path}" in world.told.getvalue()
 
 
 def test_a_failure_of_the_evaluator_is_raised(world: World) -> None:
@@ -264,6 +215,8 @@ def test_a_failure_of_the_evaluator_is_raised(world: World) -> None:
     with pytest.raises(ServiceFailed, match="the evaluator died"):
         campaign.execute()
     assert not campaign.folder.campaign_json.exists()
+    assert read_json(campaign.folder.conditions)["says"] == "the evaluator died"
+    assert f"are kept in {campaign.folder.path}" in world.told.getvalue()
 
 
 def test_what_the_machine_lacks_is_said_before_anything_is_started(

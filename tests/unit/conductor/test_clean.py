@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from conductor.bench import only_one
 from conductor.clean import clean
 from conductor.home import Home
+from conductor.lock import only_one
 from conductor.progress import Progress
 from contract.errors import UsageError
 from tests.unit.conductor.fakes import NO_PID
@@ -57,6 +57,13 @@ def test_sizes_are_said(checkout: Home) -> None:
     assert f"took away {checkout.results} (3 MiB)" in clean(checkout, "results")
 
 
+def test_traces_of_defects_are_taken_away(checkout: Home, temporary: Path) -> None:
+    trace = temporary / "tollgate-error-abc"
+    trace.write_text("Traceback")
+    assert f"took away {trace} (0 MiB)" in clean(checkout, "temporary")
+    assert not trace.exists()
+
+
 def test_nothing_to_take_away_is_said(checkout: Home) -> None:
     clean(checkout, "temporary")
     assert clean(checkout, "temporary") == ["nothing to take away"]
@@ -94,7 +101,9 @@ def test_under_a_running_campaign_nothing_is_taken_away(
     progress = Progress(io.StringIO())
     with only_one(campaign, progress):
         before = left(checkout, temporary)
-        with pytest.raises(UsageError, match="a campaign runs in this checkout; clean when it has"):
+        with pytest.raises(
+            UsageError, match=f"process {os.getpid()}, results in .*; clean when it"
+        ):
             clean(checkout, what)
         assert left(checkout, temporary) == before
         assert (checkout.results / "file").exists()

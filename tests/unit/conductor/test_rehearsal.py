@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from conductor.progress import Progress
-from conductor.rehearsal import REHEARSAL_S, rehearse
+from conductor.rehearsal import REHEARSAL_S_MAX, rehearse
 from conductor.run_plan import RunPlan
 from contract.engine import EngineSpec
 from contract.results import RunFolder
@@ -62,8 +63,17 @@ def test_however_it_ends_nothing_of_it_is_left(place: Place, clock: Clock, code:
     env = place.runtime.publisher_env
     assert env["INPUT_TOPICS"] == f"flow={topics[0]},speed={topics[1]}"
     assert env["SOURCE"] == "network"
-    assert env["SLOTS_MAX"] == str(round(REHEARSAL_S * 2))
+    assert env["SLOTS_MAX"] == str(round(REHEARSAL_S_MAX * 2))
     assert not place.plan.folder.path.exists()
+
+
+@pytest.mark.parametrize("warmup_s", [2, 0])
+def test_it_is_no_longer_than_the_warm_up(place: Place, clock: Clock, warmup_s: float) -> None:
+    place.plan = replace(place.plan, settings=replace(place.plan.settings, warmup_s=warmup_s))
+    clock.at(1, ended(place, 0))
+    place.rehearse()
+    slots = place.runtime.publisher_env.get("SLOTS_MAX")
+    assert slots == (str(warmup_s * 2) if warmup_s else None)
 
 
 def test_a_publisher_that_does_not_end_is_not_waited_for_for_long(
@@ -71,7 +81,7 @@ def test_a_publisher_that_does_not_end_is_not_waited_for_for_long(
 ) -> None:
     start = clock.monotonic()
     place.rehearse()
-    assert REHEARSAL_S < clock.monotonic() - start < REHEARSAL_S + 30
+    assert REHEARSAL_S_MAX < clock.monotonic() - start < REHEARSAL_S_MAX + 30
     assert place.runtime.run_children == []
 
 

@@ -331,6 +331,24 @@ def test_patience_ends_with_what_was_asked_for_and_what_was_seen(
         ask(cluster)
 
 
+def test_of_a_long_failure_the_brokers_own_words_are_told(
+    cluster: Cluster, kafka: FakeKafka
+) -> None:
+    cluster.create(["a"], 1, 1, 1, 1)
+    said = "The manual partition assignment includes broker 2, but no such broker is registered."
+    long = (
+        f"Request '{'x' * 900}' failed with '(error_code=39, error_message='{said}', y={'y' * 900}'"
+    )
+    kafka.failures = [KafkaError(long)] * ATTEMPTS
+    with pytest.raises(ServiceFailed) as raised:
+        cluster.ends(["a"], 1)
+    assert str(raised.value) == f"the topics' ends could not be read: KafkaError: {said}"
+    kafka.failures = [KafkaError("z" * 900)] * ATTEMPTS
+    with pytest.raises(ServiceFailed) as raised:
+        cluster.ends(["a"], 1)
+    assert len(str(raised.value)) < 300
+
+
 def test_a_new_client_that_is_refused_leaves_the_old_one_to_ask_with(
     cluster: Cluster, kafka: FakeKafka
 ) -> None:

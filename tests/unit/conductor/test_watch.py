@@ -8,7 +8,17 @@ import pytest
 
 from conductor.conditions import Seen
 from conductor.topics import Cluster
-from conductor.watch import QUIET_S, READY_LAG_S, READY_LOOKS, SILENT_S, WINDOWED_LAG_SLOTS, Watch
+from conductor.watch import (
+    CEASED_PAUSES,
+    CEASED_S_MAX,
+    CEASED_S_MIN,
+    QUIET_S,
+    READY_LAG_S,
+    READY_LOOKS,
+    SILENT_S,
+    WINDOWED_LAG_SLOTS,
+    Watch,
+)
 from contract.engine import Topics
 from contract.settings import RunSettings
 from tests.unit.conductor.fakes import Clock, output_of
@@ -42,10 +52,11 @@ class Look:
         self.seen = Seen(first_due_ms=clock.time() * 1000, event_start_s=START_S, slot_ms=slot_ms)
         self.slot_s = slot_ms / 1000
         self.settings = RunSettings(dialect=dialect, temporal_scale=scale)
-        self.watch = self.watching(None)
+        self.watch = self.watching(silence_decides=False)
 
-    def watching(self, ceased_s: float | None) -> Watch:
-        return Watch(self.cluster, TOPICS, self.settings, self.seen, ceased_s)
+    def watching(self, *, silence_decides: bool) -> Watch:
+        seen, settings = self.seen, self.settings
+        return Watch(self.cluster, TOPICS, settings, seen, silence_decides=silence_decides)
 
     def at(self, due: int, *newest: int | None) -> bool:
         """Whether the engine keeps up when that slot is due and those are the newest outputs."""
@@ -154,9 +165,17 @@ def test_without_a_target_quiet_is_enough_but_something_must_have_come(look: Loo
     assert look.watch.at_rest(None)
 
 
-def test_where_there_is_no_hurry_silence_alone_decides(look: Look) -> None:
-    look.watch = look.watching(8.0)
-    rest(look, 7.9, 9, 9)
+@pytest.mark.parametrize(
+    ("pause_s", "ceased_s"),
+    [(0.5, CEASED_S_MIN), (4, 4 * CEASED_PAUSES), (15, CEASED_S_MAX)],
+)
+def test_silence_alone_decides_where_asked_and_it_is_longer_than_pauses_were(
+    pause_s: float, ceased_s: float, look: Look
+) -> None:
+    look.watch = look.watching(silence_decides=True)
+    look.clock.sleep(60)
+    rest(look, pause_s, 2, 2)
+    rest(look, ceased_s - 0.1, 9, 9)
     assert not look.watch.at_rest(9), "what is owed is there, but more may come"
     look.clock.sleep(0.2)
     assert look.watch.at_rest(9)
@@ -167,7 +186,7 @@ def test_where_there_is_no_hurry_silence_alone_decides(look: Look) -> None:
 
 
 def test_without_any_output_there_is_no_rest_however_long_the_silence(look: Look) -> None:
-    look.watch = look.watching(8.0)
+    look.watch = look.watching(silence_decides=True)
     look.clock.sleep(1000)
     assert not look.watch.at_rest(9)
 
