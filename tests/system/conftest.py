@@ -15,4 +15,5 @@ def tollgate(tmp_path: Path) -> Iterator[Tollgate]:
     """A command with results and temporary files of its own."""
     it = Tollgate(tmp_path)
     yield it
+    it.end_all()
     assert it.left_behind() == []

@@ -45,6 +45,7 @@ class Tollgate:
         self.scratch = place / "tmp"
         self.scratch.mkdir()
         self._place = place
+        self._started: list[subprocess.Popen[str]] = []
 
     def start(self, verb: str, *words: str) -> subprocess.Popen[str]:
         """Start a command; its output goes to files, so that nothing blocks."""
@@ -62,6 +63,7 @@ class Tollgate:
                 preexec_fn=_hear_ctrl_c,
             )
         process.files = (out, err)  # type: ignore[attr-defined]
+        self._started.append(process)
         return process
 
     def end(self, process: subprocess.Popen[str]) -> Ended:
@@ -73,6 +75,13 @@ class Tollgate:
                 process.kill()
         out, err = process.files  # type: ignore[attr-defined]
         return Ended(code, out.read_text(), err.read_text())
+
+    def end_all(self) -> None:
+        """End what a failed test left running, as a user would."""
+        for process in self._started:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+                self.end(process)
 
     def run(self, verb: str, *words: str) -> Ended:
         """Start and wait."""
