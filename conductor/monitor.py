@@ -70,8 +70,9 @@ class Monitor:
         self._evidence, self._disk, self._services = evidence, disk, services
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="monitor", daemon=True)
-        self._trees: dict[str, ProcessTree] = {}
-        self._last: dict[str, float] = {}
+        #: a service may be started anew, under its old name
+        self._trees: dict[tuple[str, int], ProcessTree] = {}
+        self._last: dict[tuple[str, int], float] = {}
         self.clock_step_ms = 0.0
         self.samples = 0
 
@@ -111,12 +112,11 @@ class Monitor:
     def _sample_services(self, sink: TextIO, span_s: float, *, write: bool) -> float:
         ours = 0.0
         for name, pid in self._services().items():
-            if name not in self._trees:
-                self._trees[name] = ProcessTree(pid)
-            tree = self._trees[name]
+            one = (name, pid)
+            tree = self._trees.setdefault(one, ProcessTree(pid))
             used = tree.cpu_s()
-            cores = max(0.0, used - self._last.get(name, used)) / span_s
-            self._last[name] = used
+            cores = max(0.0, used - self._last.get(one, used)) / span_s
+            self._last[one] = used
             ours += cores
             if write:
                 row = {"at_ms": _now_ms(), "service": name, "cpu_cores": round(cores, 4)}

@@ -177,6 +177,17 @@ def test_every_period_has_a_line_for_each_service_and_one_for_the_machine(
         assert row["disk_free_bytes"] > 0 and row["memory_available_bytes"] > 0
 
 
+def test_a_service_that_was_started_anew_is_followed(sampled: Sampled) -> None:
+    sampled.services["me"] = NO_PID
+    sampled.monitor.start()
+    sampled.until_samples(2)
+    sampled.services["me"] = os.getpid()
+    sampled.until_samples(sampled.monitor.samples + 2)
+    sampled.monitor.stop()
+    memory = [row["memory_bytes"] for row in read_jsonl(sampled.evidence / "resources.jsonl")]
+    assert memory[0] == 0 and memory[-1] > 1_000_000
+
+
 def test_nothing_is_written_after_it_was_stopped(sampled: Sampled) -> None:
     sampled.monitor.start()
     sampled.until_samples(1)
