@@ -26,6 +26,7 @@ from conductor.progress import Progress
 from conductor.run import Run
 from conductor.run_plan import RunPlan
 from conductor.services import services
+from conductor.topics import Cluster
 from contract.engine import EngineSpec, Execution, Topics
 from contract.errors import ExitCode, ServiceFailed, UsageError
 from contract.results import CampaignFolder, read_json
@@ -57,10 +58,16 @@ class CheckRun(Run):
     """A run that replays the golden input and ends by itself; patient, for time is not judged."""
 
     drain_s_max = 120.0
-    silence_decides = True
 
-    def __init__(self, *args: Any, golden: Golden) -> None:
-        super().__init__(*args)
+    def __init__(
+        self,
+        plan: RunPlan,
+        runtime: EmbeddedRuntime,
+        cluster: Cluster,
+        progress: Progress,
+        golden: Golden,
+    ) -> None:
+        super().__init__(plan, runtime, cluster, progress, golden.owed(plan.settings.stage))
         self._golden = golden
 
     def execute(self) -> None:
@@ -141,7 +148,7 @@ class Check:
                     f"{number}/{len(combinations)} {stage} {execution.mode} {execution.dialect}: "
                 )
                 plan = self._plan(number, stage, execution, up.runtime)
-                run = CheckRun(plan, up.runtime, up.cluster, self.progress, golden=self.golden)
+                run = CheckRun(plan, up.runtime, up.cluster, self.progress, self.golden)
                 says = _execute(run)
                 # a run is judged while the next one plays
                 if waiting is not None:

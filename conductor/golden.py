@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from contract.errors import UsageError
+from contract.workload import Workload, load_workload
 
 EVENT_START_S = 1_767_596_400
 #: windows of the last slots may never close: nothing comes after them
@@ -24,11 +27,21 @@ class Golden:
     slots: int
     #: records that are sent at once, before the engine is up
     backlog: int
+    #: slot of each record, and of each output of the stages that do more than pass records on
+    input_slots: tuple[int, ...]
+    output_slots: Mapping[str, tuple[int, ...]]
+    copies: int = 1
 
     @property
     def window(self) -> dict[str, int]:
         """The slots whose outputs are owed."""
         return {"first_slot": 0, "last_slot": self.slots - 1 - TAIL_SLOTS}
+
+    def owed(self, stage: str) -> int:
+        """How many outputs a stage owes; about so many, where odd records are passed on."""
+        last = self.window["last_slot"]
+        slots = self.output_slots.get(stage, self.input_slots)
+        return self.copies * sum(slot <= last for slot in slots)
 
     def copied(self, path: Path, copies: int) -> Golden:
         """The same input at so many places: what an engine loses rarely shows in much of it.
@@ -36,15 +49,14 @@ class Golden:
         A copy's location has a number before it; whatever that makes of an odd key, the oracle
         judges what is in the topics.
         """
-        lines = self.path.read_text(encoding="utf-8").splitlines()
-        records = [json.loads(line) for line in lines if line.strip()]
+        records = _rows(self.path)
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w", encoding="utf-8") as file:
             for record in records:
                 for copy in range(copies):
                     key = f"{copy}~{record['key']}" if copy else record["key"]
                     file.write(json.dumps({**record, "key": key}) + "\n")
-        return Golden(path, self.slots, self.backlog * copies)
+        return replace(self, path=path, backlog=self.backlog * copies, copies=copies)
 
     def publisher_env(self) -> dict[str, str]:
         """How the publisher is told to replay it."""
@@ -62,7 +74,25 @@ def golden_of(workload: str, contract: Path) -> Golden:
     path = contract / "golden" / f"{workload}.input.jsonl"
     if not path.exists():
         raise UsageError(f"workload {workload} has no golden input ({path})")
-    with path.open(encoding="utf-8") as file:
-        at_slots = [float(json.loads(line)["at_slot"]) for line in file if line.strip()]
+    at_slots = [float(row["at_slot"]) for row in _rows(path)]
     backlog = sum(at_slot < BACKLOG_SLOTS for at_slot in at_slots)
-    return Golden(path, math.floor(max(at_slots)) + 1, backlog)
+    input_slots = tuple(math.floor(at_slot) for at_slot in at_slots)
+    known = load_workload(workload)
+    output_slots = {
+        stage.name: tuple(_slots(known, file))
+        for stage in known.stages
+        if (file := path.with_name(f"{workload}.{stage.name}.jsonl")).exists()
+    }
+    return Golden(path, max(input_slots) + 1, backlog, input_slots, output_slots)
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    with path.open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file if line.strip()]
+
+
+def _slots(workload: Workload, outputs: Path) -> Iterator[int]:
+    for row in _rows(outputs):
+        second = workload.event_second_of(json.dumps(row["value"]).encode())
+        assert second is not None, f"{outputs} holds an output without a time"
+        yield second - EVENT_START_S

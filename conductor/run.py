@@ -38,19 +38,20 @@ class Run:
     """The choreography of one run on brokers that are up."""
 
     drain_s_max = DRAIN_S_MAX
-    #: outputs that none follows for long have ceased, whatever is owed
-    silence_decides = False
 
     def __init__(
-        self, plan: RunPlan, runtime: EmbeddedRuntime, cluster: Cluster, progress: Progress
+        self,
+        plan: RunPlan,
+        runtime: EmbeddedRuntime,
+        cluster: Cluster,
+        progress: Progress,
+        owed: int | None = None,
     ) -> None:
         self.plan, self.runtime, self.cluster, self.progress = plan, runtime, cluster, progress
         kinds = load_workload(plan.settings.workload).kinds
         self.topics = Topics.of(plan.run_id, kinds)
         self.seen = Seen()
-        self._watch = Watch(
-            cluster, self.topics, plan.settings, self.seen, silence_decides=self.silence_decides
-        )
+        self._watch = Watch(cluster, self.topics, plan.settings, self.seen, owed)
         self._monitor = Monitor(plan.folder.evidence, runtime.scratch, runtime.pids)
         self._engine: Child | None = None
         self._publisher: Child | None = None

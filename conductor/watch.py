@@ -18,10 +18,9 @@ READY_LOOKS = 3
 WINDOWED_LAG_SLOTS = 2
 #: outputs have come to rest when none came for so long
 QUIET_S = 1.5
-#: where silence alone decides: twice the longest pause between outputs so far, within these bounds
-CEASED_PAUSES = 2
-CEASED_S_MIN = 3.0
-CEASED_S_MAX = 20.0
+#: where it is known how many outputs are owed: the silence after them, and that which gives up
+SETTLED_S = 3.0
+CEASED_S = 20.0
 #: where one partition is there, so long a silence of the others says that they owe nothing
 SILENT_S = 5.0
 
@@ -35,15 +34,13 @@ class Watch:
         topics: Topics,
         settings: RunSettings,
         seen: Seen,
-        *,
-        silence_decides: bool = False,
+        owed: int | None = None,
     ) -> None:
         self._cluster, self._topics, self._settings = cluster, topics, settings
         self._workload = load_workload(settings.workload)
-        self._seen, self._silence_decides = seen, silence_decides
+        self._seen, self._owed = seen, owed
         now = time.monotonic()
         self._outputs: tuple[float, int] = (now, 0)
-        self._longest_pause_s = 0.0
         self._inputs: tuple[float, int] = (now, 0)
         self._in_step = 0
         self.newest: list[int] = []
@@ -67,17 +64,16 @@ class Watch:
     def at_rest(self, target: int | None) -> bool:
         """Whether no more outputs come: every partition is there, or one is and all are silent.
 
-        Where there is no hurry, silence alone decides: what an engine puts out last need not be
-        of the last slot.
+        Where it is known how many are owed, their number and silence decide: what an engine puts
+        out last need not be of the last slot.
         """
         _, outputs = self.count()
         quiet_s = self.quiet_s()
         if quiet_s < QUIET_S or outputs == 0:
             return False
         self.newest = self._newest_output_slots()
-        if self._silence_decides:
-            ceased_s = CEASED_PAUSES * self._longest_pause_s
-            return quiet_s >= min(max(ceased_s, CEASED_S_MIN), CEASED_S_MAX)
+        if self._owed is not None:
+            return quiet_s >= (SETTLED_S if outputs >= self._owed else CEASED_S)
         if target is None:
             return True
         if not self.newest or max(self.newest) < target:
@@ -95,8 +91,6 @@ class Watch:
         inputs = sum(ends.values()) - outputs
         now = time.monotonic()
         if outputs != self._outputs[1]:
-            if self._outputs[1]:
-                self._longest_pause_s = max(self._longest_pause_s, now - self._outputs[0])
             self._outputs = (now, outputs)
         then, before = self._inputs
         rate = (inputs - before) / (now - then) if now > then else 0.0

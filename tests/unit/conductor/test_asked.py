@@ -301,7 +301,7 @@ def test_an_empty_value_is_nothing_said_and_the_last_word_counts() -> None:
 LETTERS = st.characters(codec="utf-8", exclude_characters="\0")
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=60)
 @given(
     st.lists(st.tuples(st.sampled_from(sorted(KNOWN)), st.text(LETTERS, max_size=6)), max_size=4)
 )

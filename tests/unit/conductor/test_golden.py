@@ -20,8 +20,8 @@ def written(contract: Path, at_slots: list[float]) -> Golden:
     folder = contract / "golden"
     folder.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps({"at_slot": at, "key": "a/b"}) for at in at_slots]
-    (folder / "made.input.jsonl").write_text("\n".join([*lines, "", ""]))
-    return golden_of("made", contract)
+    (folder / "traffic.input.jsonl").write_text("\n".join([*lines, "", ""]))
+    return golden_of("traffic", contract)
 
 
 @given(at_slots=st.lists(st.floats(0, 100, allow_nan=False), min_size=1, max_size=9))
@@ -65,6 +65,23 @@ def test_traffics_starts_when_it_is_said_to_and_owes_more_than_its_backlog() -> 
     for row in read_jsonl(golden.path):
         if "/in-order/" in row["key"]:
             assert second_of(row["value"].encode()) == EVENT_START_S + int(row["at_slot"])
+
+
+def test_what_is_owed_ends_with_the_window_and_counts_every_copy(tmp_path: Path) -> None:
+    golden = golden_of("traffic", ROOT / "contract")
+    last = EVENT_START_S + golden.window["last_slot"]
+    second_of = load_workload("traffic").event_second_of
+    many = golden.copied(tmp_path / "many.jsonl", 20)
+    for stage in ("parse", "join", "tumbling", "sliding"):
+        rows = read_jsonl(ROOT / "contract" / "golden" / f"traffic.{stage}.jsonl")
+        seconds = [second_of(json.dumps(row["value"]).encode()) for row in rows]
+        owed = sum(second is not None and second <= last for second in seconds)
+        assert 0 < owed < len(rows)
+        assert (golden.owed(stage), many.owed(stage)) == (owed, 20 * owed)
+    passed_on = [
+        r for r in read_jsonl(golden.path) if r["at_slot"] < golden.window["last_slot"] + 1
+    ]
+    assert golden.owed("ingest") == len(passed_on)
 
 
 def test_copies_stand_beside_the_original_at_places_of_their_own(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ class Stage:
     def check_run(self, golden: Golden) -> CheckRun:
         self.plan = replace(self.plan, backlog=golden.backlog, publisher_env=golden.publisher_env())
         progress = Progress(io.StringIO())
-        return CheckRun(self.plan, self.runtime, self.cluster, progress, golden=golden)
+        return CheckRun(self.plan, self.runtime, self.cluster, progress, golden)
 
     def testimony(self) -> dict[str, Any]:
         found: dict[str, Any] = read_json(self.plan.folder.conditions)
@@ -254,7 +254,13 @@ def test_an_interruption_and_a_defect_are_testified_too(
     assert stage.runtime.ended_runs == 1
 
 
-GOLDEN = Golden(Path("/golden/traffic.input.jsonl"), slots=30, backlog=20)
+GOLDEN = Golden(
+    Path("/golden/traffic.input.jsonl"),
+    slots=30,
+    backlog=20,
+    input_slots=(0,) * 20 + (29,),
+    output_slots={"parse": (0,) * 10},
+)
 
 
 def publisher_ends(stage: Stage, after_s: float = 31, code: int = 0) -> None:

@@ -9,12 +9,11 @@ import pytest
 from conductor.conditions import Seen
 from conductor.topics import Cluster
 from conductor.watch import (
-    CEASED_PAUSES,
-    CEASED_S_MAX,
-    CEASED_S_MIN,
+    CEASED_S,
     QUIET_S,
     READY_LAG_S,
     READY_LOOKS,
+    SETTLED_S,
     SILENT_S,
     WINDOWED_LAG_SLOTS,
     Watch,
@@ -52,11 +51,10 @@ class Look:
         self.seen = Seen(first_due_ms=clock.time() * 1000, event_start_s=START_S, slot_ms=slot_ms)
         self.slot_s = slot_ms / 1000
         self.settings = RunSettings(dialect=dialect, temporal_scale=scale)
-        self.watch = self.watching(silence_decides=False)
+        self.watch = self.watching(None)
 
-    def watching(self, *, silence_decides: bool) -> Watch:
-        seen, settings = self.seen, self.settings
-        return Watch(self.cluster, TOPICS, settings, seen, silence_decides=silence_decides)
+    def watching(self, owed: int | None) -> Watch:
+        return Watch(self.cluster, TOPICS, self.settings, self.seen, owed)
 
     def at(self, due: int, *newest: int | None) -> bool:
         """Whether the engine keeps up when that slot is due and those are the newest outputs."""
@@ -165,17 +163,13 @@ def test_without_a_target_quiet_is_enough_but_something_must_have_come(look: Loo
     assert look.watch.at_rest(None)
 
 
-@pytest.mark.parametrize(
-    ("pause_s", "ceased_s"),
-    [(0.5, CEASED_S_MIN), (4, 4 * CEASED_PAUSES), (15, CEASED_S_MAX)],
-)
-def test_silence_alone_decides_where_asked_and_it_is_longer_than_pauses_were(
-    pause_s: float, ceased_s: float, look: Look
-) -> None:
-    look.watch = look.watching(silence_decides=True)
-    look.clock.sleep(60)
-    rest(look, pause_s, 2, 2)
-    rest(look, ceased_s - 0.1, 9, 9)
+def test_where_it_is_known_how_many_are_owed_their_number_and_silence_decide(look: Look) -> None:
+    look.watch = look.watching(owed=20)
+    rest(look, CEASED_S - 0.1, 9, 9)
+    assert not look.watch.at_rest(9), "ten are still owed"
+    look.clock.sleep(0.2)
+    assert look.watch.at_rest(9), "they have been waited for long enough"
+    rest(look, SETTLED_S - 0.1, 9, 9)
     assert not look.watch.at_rest(9), "what is owed is there, but more may come"
     look.clock.sleep(0.2)
     assert look.watch.at_rest(9)
@@ -186,7 +180,7 @@ def test_silence_alone_decides_where_asked_and_it_is_longer_than_pauses_were(
 
 
 def test_without_any_output_there_is_no_rest_however_long_the_silence(look: Look) -> None:
-    look.watch = look.watching(silence_decides=True)
+    look.watch = look.watching(owed=20)
     look.clock.sleep(1000)
     assert not look.watch.at_rest(9)
 

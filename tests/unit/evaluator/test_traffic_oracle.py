@@ -154,7 +154,7 @@ def expected(records: list[Record], stage: str) -> pd.DataFrame:
     return found.sort_values(order).reset_index(drop=True)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     st.sampled_from(["ingest", "parse", "join", "tumbling", "sliding"]),
     st.randoms(use_true_random=False),

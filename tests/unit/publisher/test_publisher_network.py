@@ -24,7 +24,7 @@ from publisher.workloads.traffic.roads import BASE_PLACES, geohash, make_places
 Sent = Callable[..., list[Record]]
 
 fixture_is_constant = settings(
-    deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
