@@ -26,7 +26,6 @@ from conductor.progress import Progress
 from conductor.run import Run
 from conductor.run_plan import RunPlan
 from conductor.services import services
-from conductor.topics import Cluster
 from contract.engine import EngineSpec, Execution, Topics
 from contract.errors import ExitCode, ServiceFailed, UsageError
 from contract.results import CampaignFolder, read_json
@@ -59,15 +58,8 @@ class CheckRun(Run):
 
     drain_s_max = 120.0
 
-    def __init__(
-        self,
-        plan: RunPlan,
-        runtime: EmbeddedRuntime,
-        cluster: Cluster,
-        progress: Progress,
-        golden: Golden,
-    ) -> None:
-        super().__init__(plan, runtime, cluster, progress, golden.owed(plan.settings.stage))
+    def __init__(self, *args: Any, golden: Golden) -> None:
+        super().__init__(*args)
         self._golden = golden
 
     def execute(self) -> None:
@@ -148,7 +140,7 @@ class Check:
                     f"{number}/{len(combinations)} {stage} {execution.mode} {execution.dialect}: "
                 )
                 plan = self._plan(number, stage, execution, up.runtime)
-                run = CheckRun(plan, up.runtime, up.cluster, self.progress, self.golden)
+                run = CheckRun(plan, up.runtime, up.cluster, self.progress, golden=self.golden)
                 says = _execute(run)
                 # a run is judged while the next one plays
                 if waiting is not None:
@@ -191,6 +183,7 @@ class Check:
             engine_folder=self.engine,
             publisher_env=self.golden.publisher_env(),
             backlog=self.golden.backlog,
+            owed=self.golden.owed(stage),
         )
 
     def _judge(self, run: CheckRun, evaluator: Evaluator) -> Result:

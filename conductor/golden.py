@@ -94,5 +94,6 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 def _slots(workload: Workload, outputs: Path) -> Iterator[int]:
     for row in _rows(outputs):
         second = workload.event_second_of(json.dumps(row["value"]).encode())
-        assert second is not None, f"{outputs} holds an output without a time"
+        if second is None:
+            raise ValueError(f"{outputs} holds an output without a time")
         yield second - EVENT_START_S

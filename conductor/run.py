@@ -40,18 +40,13 @@ class Run:
     drain_s_max = DRAIN_S_MAX
 
     def __init__(
-        self,
-        plan: RunPlan,
-        runtime: EmbeddedRuntime,
-        cluster: Cluster,
-        progress: Progress,
-        owed: int | None = None,
+        self, plan: RunPlan, runtime: EmbeddedRuntime, cluster: Cluster, progress: Progress
     ) -> None:
         self.plan, self.runtime, self.cluster, self.progress = plan, runtime, cluster, progress
         kinds = load_workload(plan.settings.workload).kinds
         self.topics = Topics.of(plan.run_id, kinds)
         self.seen = Seen()
-        self._watch = Watch(cluster, self.topics, plan.settings, self.seen, owed)
+        self._watch = Watch(cluster, self.topics, plan.settings, self.seen, plan.owed)
         self._monitor = Monitor(plan.folder.evidence, runtime.scratch, runtime.pids)
         self._engine: Child | None = None
         self._publisher: Child | None = None

@@ -32,6 +32,8 @@ class RunPlan:
     publisher_env: dict[str, str] = field(default_factory=dict)
     #: so many records are there before the engine is
     backlog: int = 0
+    #: how many outputs must come, where that is known; otherwise those of the measured window
+    owed: int | None = None
     #: processes besides the runtime's that must be idle before the engine is fed
     beside: tuple[int, ...] = ()
     #: done once the engine has been started: what may overlap with its start ends here

@@ -45,9 +45,14 @@ class Stage:
         return Run(self.plan, self.runtime, self.cluster, Progress(io.StringIO()))
 
     def check_run(self, golden: Golden) -> CheckRun:
-        self.plan = replace(self.plan, backlog=golden.backlog, publisher_env=golden.publisher_env())
+        self.plan = replace(
+            self.plan,
+            backlog=golden.backlog,
+            owed=golden.owed("parse"),
+            publisher_env=golden.publisher_env(),
+        )
         progress = Progress(io.StringIO())
-        return CheckRun(self.plan, self.runtime, self.cluster, progress, golden)
+        return CheckRun(self.plan, self.runtime, self.cluster, progress, golden=golden)
 
     def testimony(self) -> dict[str, Any]:
         found: dict[str, Any] = read_json(self.plan.folder.conditions)
