@@ -60,7 +60,7 @@ class EmbeddedRuntime:
     def start_publisher(self, env: Mapping[str, str], log: Path) -> Child:
         """Start the publisher's program."""
         command = [sys.executable, "-m", "publisher"]
-        return self._start("publisher", command, env, log, self.scratch, gives_way=False)
+        return self._start("publisher", command, env, log, self.scratch)
 
     def start_engine(self, folder: Path, spec: EngineSpec, order: EngineOrder, log: Path) -> Child:
         """Start every service of the engine; the first one is the engine's own life."""
@@ -74,16 +74,9 @@ class EmbeddedRuntime:
         return started[0]
 
     def _start(
-        self,
-        name: str,
-        command: list[str],
-        env: Mapping[str, str],
-        log: Path,
-        cwd: Path,
-        *,
-        gives_way: bool = True,
+        self, name: str, command: list[str], env: Mapping[str, str], log: Path, cwd: Path
     ) -> Child:
-        child = Child(name, command, {**self.env, **env}, log, cwd=cwd, gives_way=gives_way)
+        child = Child(name, command, {**self.env, **env}, log, cwd=cwd)
         self.run_children.append(child)
         return child
 

@@ -20,36 +20,11 @@ _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
 LOG_TAIL_LINES = 12
 KILL_S_MAX = 10.0
-#: what all but the publisher give way by: docs/decisions/0008-the-publisher-comes-first.md
-NICE = 10
-_AUTOGROUP_S_MAX = 2.0
 
 
 def _die_with_parent() -> None:
     """Run in the child: a conductor that is killed takes its services with it."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def _die_with_parent_and_give_way() -> None:
-    _die_with_parent()
-    os.nice(NICE)
-
-
-def _let_session_give_way(pid: int) -> None:
-    """Where the kernel shares the processors between sessions first, niceness counts inside only.
-
-    It lets a user change one of them in a tenth of a second; without the feature there is no file.
-    """
-    deadline = time.monotonic() + _AUTOGROUP_S_MAX
-    while time.monotonic() < deadline:
-        try:
-            Path(f"/proc/{pid}/autogroup").write_text(str(NICE), encoding="ascii")
-        except BlockingIOError:
-            time.sleep(0.02)
-        except OSError:
-            return
-        else:
-            return
 
 
 class Child:
@@ -63,7 +38,6 @@ class Child:
         log: Path,
         cwd: Path | None = None,
         pipes: bool = False,
-        gives_way: bool = True,
     ) -> None:
         self.name = name
         self.log = log
@@ -79,12 +53,10 @@ class Child:
                     stderr=sink,
                     text=True,
                     start_new_session=True,
-                    preexec_fn=_die_with_parent_and_give_way if gives_way else _die_with_parent,
+                    preexec_fn=_die_with_parent,
                 )
         except OSError as error:
             raise EnvironmentLacking(f"{name} cannot be started: {error}") from None
-        if gives_way:
-            _let_session_give_way(self.process.pid)
 
     @property
     def pid(self) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conductor.processes import LOG_TAIL_LINES, NICE, Child, stop_all
+from conductor.processes import LOG_TAIL_LINES, Child, stop_all
 from contract.errors import EnvironmentLacking
 from tests.unit.conductor.fakes import ROOT, WAIT_S_MAX, runs, until
 
@@ -70,22 +70,6 @@ def test_it_is_started_with_its_environment_and_nothing_else(
     child = start('echo "[$UNEXPECTED]" "$(pwd)"')
     child.wait(WAIT_S_MAX)
     assert child.log_tail() == [f"[] {tmp_path}"]
-
-
-@pytest.mark.parametrize("gives_way", [True, False])
-def test_what_gives_way_does_so_within_its_session_and_beside_others(
-    gives_way: bool, tmp_path: Path
-) -> None:
-    command = ["/bin/sleep", "1000"]
-    child = Child("child", command, ENV, tmp_path / "log", gives_way=gives_way)
-    try:
-        more = NICE if gives_way else 0
-        assert os.getpriority(os.PRIO_PROCESS, child.pid) == min(os.nice(0) + more, 19)
-        autogroup = Path(f"/proc/{child.pid}/autogroup")
-        if autogroup.exists():
-            assert autogroup.read_text().endswith(f" nice {more}\n")
-    finally:
-        child.kill()
 
 
 def test_a_program_that_does_not_exist_is_a_sentence(tmp_path: Path) -> None:
