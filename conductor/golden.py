@@ -24,13 +24,21 @@ class Golden:
     """A recorded input with known outputs."""
 
     path: Path
-    slots: int
-    #: records that are sent at once, before the engine is up
-    backlog: int
-    #: slot of each record, and of each output of the stages that do more than pass records on
+    #: slot of each record, and of each output of the stages that do more than pass records on;
+    #: those of one copy
     input_slots: tuple[int, ...]
     output_slots: Mapping[str, tuple[int, ...]]
     copies: int = 1
+
+    @property
+    def slots(self) -> int:
+        """How many slots it lasts."""
+        return max(self.input_slots) + 1
+
+    @property
+    def backlog(self) -> int:
+        """How many records are sent at once, before the engine is up."""
+        return self.copies * sum(slot < BACKLOG_SLOTS for slot in self.input_slots)
 
     @property
     def window(self) -> dict[str, int]:
@@ -56,7 +64,7 @@ class Golden:
                 for copy in range(copies):
                     key = f"{copy}~{record['key']}" if copy else record["key"]
                     file.write(json.dumps({**record, "key": key}) + "\n")
-        return replace(self, path=path, backlog=self.backlog * copies, copies=copies)
+        return replace(self, path=path, copies=copies)
 
     def publisher_env(self) -> dict[str, str]:
         """How the publisher is told to replay it."""
@@ -74,16 +82,14 @@ def golden_of(workload: str, contract: Path) -> Golden:
     path = contract / "golden" / f"{workload}.input.jsonl"
     if not path.exists():
         raise UsageError(f"workload {workload} has no golden input ({path})")
-    at_slots = [float(row["at_slot"]) for row in _rows(path)]
-    backlog = sum(at_slot < BACKLOG_SLOTS for at_slot in at_slots)
-    input_slots = tuple(math.floor(at_slot) for at_slot in at_slots)
+    input_slots = tuple(math.floor(float(row["at_slot"])) for row in _rows(path))
     known = load_workload(workload)
     output_slots = {
         stage.name: tuple(_slots(known, file))
         for stage in known.stages
         if (file := path.with_name(f"{workload}.{stage.name}.jsonl")).exists()
     }
-    return Golden(path, max(input_slots) + 1, backlog, input_slots, output_slots)
+    return Golden(path, input_slots, output_slots)
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:

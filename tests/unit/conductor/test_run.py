@@ -261,8 +261,6 @@ def test_an_interruption_and_a_defect_are_testified_too(
 
 GOLDEN = Golden(
     Path("/golden/traffic.input.jsonl"),
-    slots=30,
-    backlog=20,
     input_slots=(0,) * 20 + (29,),
     output_slots={"parse": (0,) * 10},
 )
