@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from conductor.interrupts import held
 from conductor.java import Java
 from conductor.processes import Child
 from conductor.topics import Cluster
@@ -125,7 +126,8 @@ class EmbeddedBrokers:
         for plan, config in zip(self._plans, configs, strict=True):
             command = [*self._command(plan.number), str(config)]
             log = self._logs / f"broker-{plan.number}.log"
-            self.children.append(Child(f"broker-{plan.number}", command, {}, log))
+            with held():
+                self.children.append(Child(f"broker-{plan.number}", command, {}, log))
 
     def _format(self, state: Path, node: int, cluster_id: str) -> None:
         # What `StorageTool format` writes, without starting a JVM for each broker.

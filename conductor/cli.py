@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 
 from conductor.home import TRACE_PREFIX
+from conductor.interrupts import listen
 from contract.errors import ExitCode, TollgateError, UsageError, unknown_name
 
 USAGE = """usage: ./tollgate VERB [NAME=value …]
@@ -46,8 +45,7 @@ settings of bench and doctor, with their defaults:
 
 def main(words: list[str]) -> int:
     """Run a verb; every failure ends here with one sentence and its exit code."""
-    signal.signal(signal.SIGTERM, _as_interrupt)
-    signal.signal(signal.SIGHUP, _as_interrupt)
+    listen()
     try:
         return _dispatch(words)
     except TollgateError as error:
@@ -63,10 +61,6 @@ def main(words: list[str]) -> int:
             traceback.print_exc(file=trace)
         print(f"tollgate: a defect: {error!r}; the trace is in {trace.name}", file=sys.stderr)
         return ExitCode.FAILURE
-
-
-def _as_interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _dispatch(words: list[str]) -> int:

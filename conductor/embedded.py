@@ -9,6 +9,7 @@ from pathlib import Path
 from conductor.brokers import CLOCK_BROKER, EmbeddedBrokers
 from conductor.class_archives import archives_folder
 from conductor.home import Home
+from conductor.interrupts import held
 from conductor.java import Java
 from conductor.processes import Child, stop_all
 from conductor.topics import Cluster
@@ -76,8 +77,9 @@ class EmbeddedRuntime:
     def _start(
         self, name: str, command: list[str], env: Mapping[str, str], log: Path, cwd: Path
     ) -> Child:
-        child = Child(name, command, {**self.env, **env}, log, cwd=cwd)
-        self.run_children.append(child)
+        with held():
+            child = Child(name, command, {**self.env, **env}, log, cwd=cwd)
+            self.run_children.append(child)
         return child
 
     def dead(self) -> list[Child]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 
+from conductor.interrupts import held
 from contract.errors import EnvironmentLacking
 
 _PR_SET_PDEATHSIG = 1
@@ -43,7 +44,7 @@ class Child:
         self.log = log
         log.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with log.open("ab") as sink:
+            with held(), log.open("ab") as sink:
                 self.process = subprocess.Popen(
                     list(command),
                     env=dict(env),

@@ -9,6 +9,7 @@ from typing import Any
 
 from conductor.conditions import Seen, conditions_of
 from conductor.embedded import EmbeddedRuntime
+from conductor.interrupts import held
 from conductor.monitor import Monitor, ProcessTree, cores_of
 from conductor.processes import Child
 from conductor.progress import Progress
@@ -77,9 +78,10 @@ class Run:
             self.seen.interrupted = True
             raise
         finally:
-            self._monitor.stop()
-            self.runtime.end_run()
-            self.testify()
+            with held():
+                self._monitor.stop()
+                self.runtime.end_run()
+                self.testify()
 
     def _timed(self, phase: str, work: Callable[[], None]) -> None:
         start = time.monotonic()

@@ -12,6 +12,7 @@ from pathlib import Path
 from conductor.embedded import EmbeddedRuntime
 from conductor.evaluating import Evaluator
 from conductor.home import Home, abandoned_scratch, make_scratch
+from conductor.interrupts import held
 from conductor.java import Java
 from conductor.progress import Progress
 from conductor.topics import Cluster
@@ -42,15 +43,17 @@ def services(
         runtime = EmbeddedRuntime(home, java, scratch)
         progress.phase(f"start: {brokers} brokers, evaluator")
         runtime.start_brokers(brokers, 1)
-        evaluator = Evaluator(sys.executable, runtime.env, logs / "evaluator.log", scratch)
+        with held():
+            evaluator = Evaluator(sys.executable, runtime.env, logs / "evaluator.log", scratch)
         cluster = runtime.wait_for_brokers(progress.tick)
         yield Services(runtime, cluster, evaluator)
     finally:
-        if cluster is not None:
-            cluster.close()
-        if runtime is not None:
-            runtime.end()
-        if evaluator is not None:
-            evaluator.stop()
-        shutil.rmtree(scratch, ignore_errors=True)
-        progress.clear()
+        with held():
+            if cluster is not None:
+                cluster.close()
+            if runtime is not None:
+                runtime.end()
+            if evaluator is not None:
+                evaluator.stop()
+            shutil.rmtree(scratch, ignore_errors=True)
+            progress.clear()
