@@ -39,6 +39,9 @@ def make_producer(order: Order, index: int) -> Producer:
             "client.id": f"publisher-{index}-{order.run_id}",
             "enable.idempotence": True,
             "acks": "all",
+            # a broker answers the requests of a connection one after the other anyway, and a
+            # client with several under way spins: see README.md of this room
+            "max.in.flight.requests.per.connection": 1,
             "linger.ms": LINGER_MS,
             "delivery.timeout.ms": DELIVERY_MS_MAX,
             "queue.buffering.max.messages": QUEUE_RECORDS_MAX,
