@@ -200,9 +200,10 @@ class Run:
         end = self.seen.window["last_slot"] + 1
         self._pass_time_until(end)
         self.progress.phase("cool-down", settings.cooldown_s)
-        self._pass_time_until(end + settings.cooldown_slots)
+        # asked amid the last slot, the publisher ends with it
+        self._pass_time_until(end + max(0.0, settings.cooldown_slots - 0.5))
 
-    def _pass_time_until(self, slot: int) -> None:
+    def _pass_time_until(self, slot: float) -> None:
         until_ms = self.seen.first_due_ms + slot * self.seen.slot_ms
         while (left_s := until_ms / 1000 - time.time()) > 0:
             self._check()

@@ -40,7 +40,9 @@ def start_spark(cores: int | None = None) -> SparkSession:
         "spark.driver.extraClassPath": os.pathsep.join(str(jar) for jar in connector_jars()),
         "spark.driver.extraJavaOptions": (
             f"-Djava.io.tmpdir={temporary} -XX:-UsePerfData"
-            " -XX:+UseSerialGC -XX:TieredStopAtLevel=1 "
+            " -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+            # the method that Spark makes for the verdicts' join is one of the huge ones
+            " -XX:-DontCompileHugeMethods "
             + " ".join(class_archive_options("evaluator", os.getpid(), os.environ))
         ),
         "spark.local.dir": temporary,

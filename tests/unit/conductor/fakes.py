@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -128,7 +129,9 @@ class FakeCluster(Cluster):
         self.fed_from_s = self._clock.now_s
 
     def stop_feeding(self) -> None:
-        self.fed_until_s = self._clock.now_s
+        """The slot that has begun is the last, and is fed whole."""
+        assert self.fed_from_s is not None
+        self.fed_until_s = self.fed_from_s + math.ceil(self._clock.now_s - self.fed_from_s)
 
     def slots(self) -> int:
         """How many whole slots have been fed."""
