@@ -173,6 +173,8 @@ class Campaign:
 
     def _abandon(self, why: str) -> None:
         self.conditions["says"] = why
+        # what stands in it would not agree with what is said now
+        self.folder.campaign_json.unlink(missing_ok=True)
         if self.folder.path.exists():
             self._write()
             self._say(f"logs, and what was measured so far, are kept in {self.folder.path}")

@@ -20,7 +20,7 @@ def clean(home: Home, what: str) -> list[str]:
     traces = Path(tempfile.gettempdir()).glob(f"{TRACE_PREFIX}*")
     doomed = [*abandoned_scratch(), *sorted(p for p in traces if p.is_file())]
     if what in ("results", "all"):
-        doomed.append(home.results)
+        doomed += _results(home)
     elif what != "temporary":
         raise UsageError(f"WHAT={what} cannot be; give temporary, results or all")
     if what == "all":
@@ -29,12 +29,29 @@ def clean(home: Home, what: str) -> list[str]:
     # what is abandoned belongs to no campaign that runs
     with none_runs(home) if what != "temporary" else nullcontext():
         said += [_take_away(path) for path in doomed if path.exists()]
+        if what != "temporary":
+            for folder in (home.results / "store", home.results):
+                # one that holds something of somebody else's stays
+                with suppress(OSError):
+                    folder.rmdir()
     return said or ["nothing to take away"]
 
 
+def _results(home: Home) -> list[Path]:
+    """The checkout's own folder whole; of one elsewhere, which may hold more, what is ours."""
+    if home.results_elsewhere is None:
+        return [home.results]
+    campaigns = [told.parent for told in home.results.glob("[!.]*/conditions.json")]
+    links = [folder for folder in campaigns if folder.is_symlink()]
+    own = [folder for folder in campaigns if not folder.is_symlink()]
+    stored = [home.results / "store" / folder.name for folder in own]
+    return [*links, *own, *stored, *home.results.glob("engine-check-*")]
+
+
 def _take_away(path: Path) -> str:
-    size = folder_size(path) if path.is_dir() else path.stat().st_size
-    if path.is_dir():
+    is_folder = path.is_dir() and not path.is_symlink()
+    size = folder_size(path) if is_folder else path.lstat().st_size
+    if is_folder:
         shutil.rmtree(path, ignore_errors=True)
     else:
         with suppress(OSError):

@@ -57,10 +57,18 @@ def main(words: list[str]) -> int:
     except BrokenPipeError:
         return ExitCode.FAILURE
     except Exception as error:  # the edge: a defect of ours, said as such, with its trace kept
+        print(f"tollgate: a defect: {error!r}; {_keep_trace()}", file=sys.stderr)
+        return ExitCode.FAILURE
+
+
+def _keep_trace() -> str:
+    """Write the trace to a file; a full disk may be what it is about."""
+    try:
         with tempfile.NamedTemporaryFile("w", prefix=TRACE_PREFIX, delete=False) as trace:
             traceback.print_exc(file=trace)
-        print(f"tollgate: a defect: {error!r}; the trace is in {trace.name}", file=sys.stderr)
-        return ExitCode.FAILURE
+    except OSError as error:
+        return f"its trace could not be kept: {error}"
+    return f"the trace is in {trace.name}"
 
 
 def _dispatch(words: list[str]) -> int:
@@ -113,9 +121,10 @@ def _bench(words: list[str]) -> int:
     with only_one(home, progress):
         campaign = Campaign(asked, home, progress, ["tollgate", "bench", *words])
         result = campaign.execute()
-    print("\n".join(summary_lines(result, campaign.folder)))
-    print(f"report: {_shown(campaign.folder.report)}", flush=True)
-    make_archives(archives_folder(home, campaign.java), campaign.java, progress.say)
+        print("\n".join(summary_lines(result, campaign.folder)))
+        print(f"report: {_shown(campaign.folder.report)}", flush=True)
+        # under the lock: it would disturb the next campaign's measuring, and take its lists
+        make_archives(archives_folder(home, campaign.java), campaign.java, progress.say)
     if not result["complete"]:
         print(f"tollgate: {result['says']}", file=sys.stderr)
         return ExitCode.FAILURE

@@ -21,6 +21,8 @@ MIB = 1024**2
 GIB = 1024**3
 #: resident sizes and shares as measured: docs/performance.md
 BROKER_BYTES = 420 * MIB
+#: of an engine that does not say
+HEAP_MB = 1024
 ENGINE_BESIDES_HEAP_BYTES = 500 * MIB
 EVALUATOR_BYTES = 1500 * MIB
 PUBLISHER_BYTES = 200 * MIB
@@ -44,7 +46,8 @@ def cost_of(asked: Asked) -> Cost:
     settings = asked.settings
     runs = asked.repeat * len(asked.stages)
     own = engine_settings_for(asked.spec, settings)
-    heap = int(own.get("memory_mb", 1024)) * MIB
+    told = own.get("memory_mb")
+    heap = int(told if isinstance(told, int | float) else HEAP_MB) * MIB
     memory = settings.brokers * BROKER_BYTES + heap + ENGINE_BESIDES_HEAP_BYTES
     records = settings.rate * (settings.fed_s + 20) * 2
     kept = records * RECORD_BYTES * runs

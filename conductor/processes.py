@@ -121,7 +121,9 @@ def end_session(leader: subprocess.Popen[Any]) -> None:
                 continue
         leader.poll()
         time.sleep(0.01)
-    leader.wait()
+    # one that hangs in the kernel is left to it
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        leader.wait(KILL_S_MAX)
 
 
 def _of_session(session: int) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 #: the folder of the archives; where it is not set, JVMs start as ever
@@ -22,6 +22,11 @@ def class_archive_options(program: str, instance: object, env: Mapping[str, str]
     if archive.exists():
         return [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", "-Xlog:cds=off"]
     return [f"-XX:DumpLoadedClassList={Path(folder) / f'{program}-{instance}.classes'}"]
+
+
+def quoted(options: Iterable[str]) -> str:
+    """JVM options as the one text that Spark takes apart again: a path may hold blanks."""
+    return " ".join(f'"{option}"' for option in options)
 
 
 def note_class_path(program: str, env: Mapping[str, str], path_of: Callable[[], str]) -> None:

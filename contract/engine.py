@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -15,6 +15,10 @@ from contract.settings import RunSettings
 Delivery = Literal["exactly-once", "at-least-once"]
 #: how long an engine may take from SIGTERM to its end
 STOP_S_MAX = 30
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +64,10 @@ class EngineSpec:
             raw = tomllib.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise UsageError(f"{path} is missing: an engine needs an engine.toml") from None
-        except tomllib.TOMLDecodeError as error:
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise UsageError(f"{path} is not TOML: {error}") from None
         try:
-            return cls(
+            spec = cls(
                 name=raw["name"],
                 version=raw["version"],
                 delivery=raw["delivery"],
@@ -80,8 +84,24 @@ class EngineSpec:
                 ),
                 settings=dict(raw.get("settings", {})),
             )
-        except (KeyError, TypeError) as error:
+        except KeyError as error:
             raise UsageError(f"{path} does not say {error}: see docs/new-engine.md") from None
+        except (TypeError, ValueError, AttributeError) as error:
+            raise UsageError(f"{path} is not as docs/new-engine.md shows: {error}") from None
+        for problem in spec._contradictions():
+            raise UsageError(f"{path}: {problem}; see docs/new-engine.md")
+        return spec
+
+    def _contradictions(self) -> Iterator[str]:
+        """What is well-formed and yet cannot be."""
+        if not self.executions or not self.services:
+            yield "an engine has at least one [[execution]] and one [[service]]"
+        for each in self.executions:
+            name = each.disorder_setting
+            if name is not None and not _is_number(self.settings.get(name)):
+                yield f"disorder_setting names {name}, which is no number of [settings]"
+            if each.commits == "interval" and not _is_number(self.settings.get("checkpoint_s")):
+                yield 'commits = "interval" needs the setting checkpoint_s'
 
     def choose(self, mode: str | None, dialect: str | None) -> Execution:
         """The mode and dialect that were asked for, by default the first that fit."""

@@ -16,6 +16,8 @@ RUNTIMES = ("embedded",)
 
 #: observations a second of a lane and kind: one a slot; a slot is a minute of data
 SECONDS_PER_SLOT_OF_DATA = 60
+#: with longer slots an engine could not be seen to keep up in the time it is given for that
+TEMPORAL_SCALE_MIN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class RunSettings:
         _within("PARALLELISM", self.parallelism, 1, 256)
         _within("INSTANCES", self.instances, 1, 64)
         _within("SEED", self.seed, 0, 2**31 - 1)
-        _within("TEMPORAL_SCALE", self.temporal_scale, 1, 6000)
+        _within("TEMPORAL_SCALE", self.temporal_scale, TEMPORAL_SCALE_MIN, 6000)
         _within("CHECKPOINT", self.checkpoint_s, 1, 3600)
         if self.records_per_slot < 2:
             raise UsageError(

@@ -6,7 +6,7 @@ import sys
 import traceback
 from pathlib import Path
 
-from contract.errors import TollgateError, UsageError
+from contract.errors import ExitCode, TollgateError, UsageError
 
 
 def main(arguments: list[str]) -> int:
@@ -34,6 +34,8 @@ if __name__ == "__main__":
     except TollgateError as error:
         print(error, file=sys.stderr)
         code = int(error.exit_code)
+    except KeyboardInterrupt:
+        code = ExitCode.INTERRUPTED
     except Exception:
         traceback.print_exc()
         code = 1

@@ -46,7 +46,7 @@ def write_draft(verdicts: DataFrame, axis: TimeAxis, run_dir: Path) -> Path:
     measured = verdicts.where(F.col("verdict").isin("correct", "wrong") & inside)
     names = [name for name, _ in LATENCY_COLUMNS if name != "in_stall"]
     one = measured.select(*names).coalesce(1).sortWithinPartitions("slot", "output_ms")
-    one.write.mode("overwrite").parquet(draft.absolute().as_uri())
+    one.write.mode("overwrite").parquet(f"file:{draft.absolute()}")
     return draft
 
 

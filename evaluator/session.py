@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from contract.class_archive import class_archive_options, note_class_path
+from contract.class_archive import class_archive_options, note_class_path, quoted
 
 _ROOT = Path(__file__).resolve().parents[1]
 
@@ -38,12 +38,16 @@ def start_spark(cores: int | None = None) -> SparkSession:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.extraClassPath": os.pathsep.join(str(jar) for jar in connector_jars()),
-        "spark.driver.extraJavaOptions": (
-            f"-Djava.io.tmpdir={temporary} -XX:-UsePerfData"
-            " -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-            # the method that Spark makes for the verdicts' join is one of the huge ones
-            " -XX:-DontCompileHugeMethods "
-            + " ".join(class_archive_options("evaluator", os.getpid(), os.environ))
+        "spark.driver.extraJavaOptions": quoted(
+            [
+                f"-Djava.io.tmpdir={temporary}",
+                "-XX:-UsePerfData",
+                "-XX:+UseSerialGC",
+                "-XX:TieredStopAtLevel=1",
+                # the method that Spark makes for the verdicts' join is one of the huge ones
+                "-XX:-DontCompileHugeMethods",
+                *class_archive_options("evaluator", os.getpid(), os.environ),
+            ]
         ),
         "spark.local.dir": temporary,
         "spark.sql.warehouse.dir": str(Path(temporary, "tollgate-warehouse")),

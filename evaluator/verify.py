@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ def verify(campaign_dir: Path) -> int:
         return ExitCode.USAGE
     try:
         campaign = read_json(folder.campaign_json)
-    except json.JSONDecodeError as error:
+    except ValueError as error:
         print(f"{folder.campaign_json} is not JSON: {error}")
         return ExitCode.FAILURE
     if not isinstance(campaign, dict):

@@ -43,7 +43,12 @@ def _conditions(folder: CampaignFolder, campaign: dict[str, Any]) -> Iterator[Ch
     if not folder.conditions.is_file():
         yield Check("conditions.json", "there", "missing")
         return
-    for key, value in read_json(folder.conditions).items():
+    try:
+        conditions = dict(read_json(folder.conditions))
+    except (ValueError, TypeError) as error:
+        yield Check("conditions.json", "readable", str(error).splitlines()[0])
+        return
+    for key, value in conditions.items():
         same = campaign.get(key) == value
         yield Check(f"campaign.json {key}", "otherwise", "in conditions.json", agrees=same)
     listed = {Path(str(r.get("path"))).name for r in campaign.get("runs") or []}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -28,9 +27,15 @@ def check_run(folder: RunFolder) -> tuple[dict[str, Any], list[Check]]:
         return {}, []
     try:
         kept = Kept.read(folder)
-    except (json.JSONDecodeError, pa.ArrowInvalid) as error:
-        return {}, [Check(f"{name}", "readable", str(error).splitlines()[0])]
-    checks = [
+        return kept.run, _checks(kept)
+    except (ValueError, OSError, LookupError, TypeError, AttributeError) as error:
+        # a file that was cut or changed may be wrong in any way; it is told, not shown as a trace
+        says = next(iter(str(error).splitlines()), type(error).__name__)
+        return {}, [Check(f"{name}", "readable", says)]
+
+
+def _checks(kept: Kept) -> list[Check]:
+    return [
         *_identity(kept),
         *_window(kept),
         *_latency(kept),
@@ -41,7 +46,6 @@ def check_run(folder: RunFolder) -> tuple[dict[str, Any], list[Check]]:
         *_outputs(kept),
         *_doubts(kept),
     ]
-    return kept.run, checks
 
 
 def _all(where: str, told: Any, found: Any) -> Iterator[Check]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from contract.class_archive import class_archive_options, note_class_path
+from contract.class_archive import class_archive_options, note_class_path, quoted
 from contract.engine import EngineOrder
 from contract.errors import ExitCode, TollgateError
 from pipeline.settings import Tuning, check, master_of, plan_of, spark_conf
@@ -47,11 +47,14 @@ def _run(order: EngineOrder, tuning: Tuning, stopping: threading.Event) -> int:
 
     jars = Path(os.environ["TOLLGATE_ARTIFACTS"]) / "spark-kafka"
     log = Path(__file__).with_name("log4j2.properties")
-    options = f"-Dlog4j2.configurationFile={log} -Djava.io.tmpdir={tempfile.gettempdir()}"
-    archive = class_archive_options("spark", os.getpid(), os.environ)
-    own = tuning.jvm_options.replace("+-", " -")
-    options += f" -XX:-UsePerfData {' '.join(archive)} {own}"
-    os.environ["PYSPARK_SUBMIT_ARGS"] = f"--driver-java-options '{options}' pyspark-shell"
+    options = [
+        f"-Dlog4j2.configurationFile={log}",
+        f"-Djava.io.tmpdir={tempfile.gettempdir()}",
+        "-XX:-UsePerfData",
+        *class_archive_options("spark", os.getpid(), os.environ),
+        *filter(None, tuning.jvm_options.replace("+-", " -").split()),
+    ]
+    os.environ["PYSPARK_SUBMIT_ARGS"] = f"--driver-java-options '{quoted(options)}' pyspark-shell"
     builder = SparkSession.builder.master(master_of(order))
     for name, value in spark_conf(order, tuning, jars).items():
         builder = builder.config(name, value)

@@ -77,10 +77,27 @@ def test_an_unknown_word_takes_nothing_away(checkout: Home, temporary: Path) -> 
 
 def test_results_that_are_elsewhere_are_the_ones_taken_away(checkout: Home, tmp_path: Path) -> None:
     elsewhere = Home(checkout.path, tmp_path / "elsewhere")
-    elsewhere.results.mkdir()
+    for name in ("c1", "store/c1", "engine-check-x"):
+        (elsewhere.results / name).mkdir(parents=True)
+    (elsewhere.results / "c1" / "conditions.json").touch()
+    (elsewhere.results / "latest").symlink_to("c1")
     clean(elsewhere, "results")
     assert not elsewhere.results.exists()
     assert (checkout.path / "results").exists()
+
+
+def test_of_results_elsewhere_only_campaigns_are_taken_away(checkout: Home, tmp_path: Path) -> None:
+    """RESULTS=. or RESULTS=$HOME must not cost a home."""
+    elsewhere = Home(checkout.path, tmp_path / "home")
+    for name in ("c1", "store/c1", "store/theirs", "letters", ".hidden"):
+        (elsewhere.results / name).mkdir(parents=True)
+        (elsewhere.results / name / "file").touch()
+    for name in ("c1", ".hidden"):
+        (elsewhere.results / name / "conditions.json").touch()
+    said = clean(elsewhere, "results")
+    assert len([line for line in said if str(elsewhere.results) in line]) == 2
+    there = {str(p.relative_to(elsewhere.results)) for p in elsewhere.results.rglob("file")}
+    assert there == {"store/theirs/file", "letters/file", ".hidden/file"}
 
 
 def test_what_could_not_be_taken_away_is_not_said_to_be_gone(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from contract.class_archive import VARIABLE, class_archive_options, note_class_path
+from contract.class_archive import VARIABLE, class_archive_options, note_class_path, quoted
 
 
 @pytest.mark.parametrize("env", [{}, {VARIABLE: ""}])
@@ -43,3 +43,8 @@ def test_an_archive_is_used_by_its_own_program_and_nothing_is_noted_any_more(
     assert "-Xshare:auto" in options
     assert not any("DumpLoadedClassList" in option for option in options)
     assert any("DumpLoadedClassList" in o for o in class_archive_options("spark", 1, env))
+
+
+def test_options_with_blanks_stay_whole() -> None:
+    assert quoted(["-Da=/my files", "-Xint"]) == '"-Da=/my files" "-Xint"'
+    assert quoted([]) == ""

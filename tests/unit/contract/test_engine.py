@@ -45,11 +45,54 @@ def test_settings_of_a_run() -> None:
         engine_settings_for(spark(), RunSettings(engine_settings={"linger": 7}))
 
 
+WHOLE = """
+name = "x"
+version = "1"
+delivery = "at-least-once"
+[stages]
+traffic = ["parse"]
+[[execution]]
+mode = "streaming"
+dialect = "eager"
+commits = "none"
+disorder_setting = "linger_ms"
+[[service]]
+name = "x"
+command = ["./x"]
+instances = 1
+[settings]
+linger_ms = 0
+"""
+
+
+def test_a_whole_engine_toml_is_read(tmp_path: Path) -> None:
+    (tmp_path / "engine.toml").write_text(WHOLE)
+    assert EngineSpec.read(tmp_path / "engine.toml").settings == {"linger_ms": 0}
+
+
+def test_the_documented_engine_toml_is_whole(tmp_path: Path) -> None:
+    text = (ENGINES.parents[1] / "docs" / "new-engine.md").read_text(encoding="utf-8")
+    (tmp_path / "engine.toml").write_text(text.partition("```toml\n")[2].partition("```")[0])
+    assert EngineSpec.read(tmp_path / "engine.toml").name == "my-engine"
+
+
+def test_an_engine_toml_of_other_bytes_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "engine.toml").write_bytes(b'name = "\xff"')
+    with pytest.raises(UsageError, match="is not TOML"):
+        EngineSpec.read(tmp_path / "engine.toml")
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
         ("name = 1 =", "is not TOML"),
         ('name = "x"', "does not say 'version'"),
+        (WHOLE.replace("instances = 1", 'instances = "two"'), "is not as docs/new-engine.md shows"),
+        (WHOLE.replace("[[execution]]", "[execution]"), "is not as docs/new-engine.md shows"),
+        (WHOLE.replace("linger_ms = 0", ""), "disorder_setting names linger_ms"),
+        (WHOLE.replace("linger_ms = 0", 'linger_ms = "0"'), "no number of"),
+        (WHOLE.replace('"none"', '"interval"'), "needs the setting checkpoint_s"),
+        ("service = []\n" + WHOLE.partition("[[service]]")[0], "at least one"),
     ],
 )
 def test_a_bad_engine_toml_is_a_sentence(tmp_path: Path, text: str, says: str) -> None:

@@ -211,3 +211,28 @@ def test_an_unreadable_table_does_not_match(tmp_path: Path) -> None:
     folder = make_campaign(tmp_path / "c", Plan())
     (folder / "runs" / "1-parse" / "latency.parquet").write_bytes(b"cut off")
     assert verify(folder) == ExitCode.FAILURE
+
+
+def _without_a_column(folder: Path) -> None:
+    path = folder / "runs" / "1-parse" / "slots.parquet"
+    pq.write_table(pq.read_table(path).drop_columns(["due_ms"]), path)
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "conditions that are no JSON": lambda c: (c / "conditions.json").write_text("{"),
+    "conditions that are no object": lambda c: (c / "conditions.json").write_text("3"),
+    "a run that is no object": lambda c: (c / "runs" / "1-parse" / "run.json").write_text("[]"),
+    "a run of other bytes": lambda c: (c / "runs" / "1-parse" / "run.json").write_bytes(b"\xff"),
+    "a run's conditions, cut": lambda c: (
+        c / "runs" / "1-parse" / "evidence" / "conditions.json"
+    ).write_text('{"a":'),
+    "a table that lacks a column": _without_a_column,
+    "a campaign of other bytes": lambda c: (c / "campaign.json").write_bytes(b"\xff"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_whatever_was_damaged_is_said_without_a_trace(tmp_path: Path, name: str) -> None:
+    folder = make_campaign(tmp_path / "c", Plan())
+    DAMAGES[name](folder)
+    assert verify(folder) == ExitCode.FAILURE

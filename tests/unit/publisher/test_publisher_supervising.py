@@ -50,8 +50,8 @@ def runs(pid: int) -> bool:
 def test_a_second_sigterm_stops_at_once(
     env: Environment, appended: Callable[[], int], start: Start, finish: Finish, until: Until
 ) -> None:
-    # slots of a minute: the first SIGTERM would take that long
-    env |= {"TEMPORAL_SCALE": "1", "RATE": "20"}
+    # slots of fifteen seconds: the first SIGTERM would take that long
+    env |= {"TEMPORAL_SCALE": "4", "RATE": "20"}
     process = start(env)
     until(appended)
     senders = senders_of(process.pid)
