@@ -62,6 +62,8 @@ class Campaign:
         }
         #: a run that the evaluator is still at, and its entry in `runs`
         self._pending: tuple[dict[str, Any], Run] | None = None
+        #: campaign and report are there: what comes later takes nothing from them
+        self._concluded = False
 
     def _settings(self) -> dict[str, Any]:
         settings = self.asked.settings
@@ -167,11 +169,14 @@ class Campaign:
         self._write()
         order = {"do": "campaign", "campaign_dir": str(self.folder.path)}
         evaluator.ask(order, EVALUATE_S_MAX, self.progress.tick)
+        self._concluded = True
         point_latest_at(self.home.results, self.campaign_id)
         result: dict[str, Any] = read_json(self.folder.campaign_json)
         return result
 
     def _abandon(self, why: str) -> None:
+        if self._concluded:
+            return
         self.conditions["says"] = why
         # what stands in it would not agree with what is said now
         self.folder.campaign_json.unlink(missing_ok=True)

@@ -100,6 +100,8 @@ class World:
         folder = Path(order["campaign_dir"])
         self.happened.append(order["do"])
         write_json(folder / "campaign.json", read_json(folder / "conditions.json"))
+        if "report" in self.errors:
+            raise self.errors["report"]
         return {"ok": True}
 
     # as the class Run
@@ -207,6 +209,31 @@ def test_an_interruption_leaves_conditions_that_say_so_and_no_campaign(world: Wo
     assert not (world.home.results / "latest").exists()
     assert world.happened[-1] == "down"
     assert f"are kept in {campaign.folder.path}" in world.told.getvalue()
+
+
+def test_a_campaign_that_is_interrupted_over_its_report_is_not_whole(world: World) -> None:
+    world.errors["report"] = KeyboardInterrupt()
+    campaign = world.campaign("STAGE=ingest")
+    with pytest.raises(KeyboardInterrupt):
+        campaign.execute()
+    assert not campaign.folder.campaign_json.exists()
+    assert read_json(campaign.folder.conditions)["says"] == "interrupted by the user"
+    assert not (world.home.results / "latest").exists()
+
+
+def test_an_interruption_while_all_is_taken_down_takes_nothing_from_the_answer(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("conductor.bench.point_latest_at", interrupted)
+    campaign = world.campaign("STAGE=ingest")
+    with pytest.raises(KeyboardInterrupt):
+        campaign.execute()
+    told = read_json(campaign.folder.conditions)
+    assert told == read_json(campaign.folder.campaign_json)
+    assert (told["complete"], told["says"]) == (True, None)
 
 
 def test_a_failure_of_the_evaluator_is_raised(world: World) -> None:
