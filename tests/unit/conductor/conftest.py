@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from conductor.home import Home
+from conductor.interrupts import SIGNALS
 from tests.unit.conductor.fakes import ROOT, Clock
 
 
@@ -30,3 +33,14 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     return folder
+
+
+@pytest.fixture
+def heard_signals() -> Iterator[None]:
+    """No signal is ignored, as some are in what is started in the background or under nohup."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)

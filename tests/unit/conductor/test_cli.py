@@ -107,6 +107,7 @@ def test_a_defect_is_called_one_and_its_trace_is_kept(
     assert "Traceback" in trace.read_text() and "1 // 0" in trace.read_text()
 
 
+@pytest.mark.usefixtures("heard_signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_asked_to_end_it_ends_as_if_interrupted(
     number: signal.Signals, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 
@@ -14,13 +13,10 @@ from tests.unit.conductor.fakes import ROOT, WAIT_S_MAX
 
 
 @pytest.fixture(autouse=True)
-def listening() -> Iterator[None]:
-    """Listens, and gives the signals back."""
-    before = {number: signal.getsignal(number) for number in SIGNALS}
+def listening(request: pytest.FixtureRequest) -> None:
+    """Listens; the signals are given back."""
+    request.getfixturevalue("heard_signals")
     listen()
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
 
 
 @pytest.mark.parametrize("number", SIGNALS)
