@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from conductor.home import Home, folder_of, path_of
-from contract.engine import EngineSpec, Execution, engine_settings_for
+from contract.engine import EngineSpec, Execution, engine_settings_for, is_number
 from contract.errors import UsageError, unknown_name
 from contract.settings import RunSettings
 from contract.workload import load_workload
@@ -235,8 +235,7 @@ def _like(name: str, text: str, default: Any) -> Any:
         value = json.loads(text)
     except ValueError:
         value = None
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    number = number and abs(value) <= SETTING_MAX
+    number = is_number(value) and abs(value) <= SETTING_MAX
     if isinstance(default, bool) and isinstance(value, bool):
         return value
     if not isinstance(default, bool) and number:

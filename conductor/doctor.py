@@ -14,7 +14,7 @@ from conductor.asked import Asked
 from conductor.home import Home, nearest
 from conductor.java import find_java
 from conductor.sources import look_at_source
-from contract.engine import engine_settings_for
+from contract.engine import engine_settings_for, is_number
 from contract.errors import TollgateError
 
 MIB = 1024**2
@@ -47,7 +47,7 @@ def cost_of(asked: Asked) -> Cost:
     runs = asked.repeat * len(asked.stages)
     own = engine_settings_for(asked.spec, settings)
     told = own.get("memory_mb")
-    heap = int(told if isinstance(told, int | float) else HEAP_MB) * MIB
+    heap = int(told if is_number(told) else HEAP_MB) * MIB
     memory = settings.brokers * BROKER_BYTES + heap + ENGINE_BESIDES_HEAP_BYTES
     records = settings.rate * (settings.fed_s + 20) * 2
     kept = records * RECORD_BYTES * runs

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeGuard
 
 from contract.errors import UsageError, unknown_name
 from contract.settings import RunSettings
@@ -17,7 +17,8 @@ Delivery = Literal["exactly-once", "at-least-once"]
 STOP_S_MAX = 30
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether a setting's value is a number; true and false are none."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -98,9 +99,9 @@ class EngineSpec:
             yield "an engine has at least one [[execution]] and one [[service]]"
         for each in self.executions:
             name = each.disorder_setting
-            if name is not None and not _is_number(self.settings.get(name)):
+            if name is not None and not is_number(self.settings.get(name)):
                 yield f"disorder_setting names {name}, which is no number of [settings]"
-            if each.commits == "interval" and not _is_number(self.settings.get("checkpoint_s")):
+            if each.commits == "interval" and not is_number(self.settings.get("checkpoint_s")):
                 yield 'commits = "interval" needs the setting checkpoint_s'
 
     def choose(self, mode: str | None, dialect: str | None) -> Execution:
