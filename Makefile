@@ -3,7 +3,8 @@
 GIVEN = $(foreach name,$(sort $(.VARIABLES)),$(if $(filter command,$(origin $(name))),$(call quoted,$(name)=$(value $(name)))))
 quoted = '$(subst ','\'',$(1))'
 .DEFAULT_GOAL := help
-.PHONY: help bench engine-check doctor report verify clean test check
+.PHONY: help bench images engine up down bundle load engine-check doctor report verify clean \
+  test check
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's|^([a-z-]+):.*## (.*)|\1#\2|' | awk -F'#' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -12,6 +13,24 @@ help: ## list the verbs
 
 bench: ## what does a stage cost? (STAGE=join RATE=2000 …)
 	@./tollgate bench $(GIVEN)
+
+images: ## build every image of the appliance that is lacking
+	@./tollgate images $(GIVEN)
+
+engine: ## no Docker engine here? install and start one (DRY=1 says what it would do)
+	@./tollgate engine $(GIVEN)
+
+up: ## keep brokers, HDFS and monitoring in containers between campaigns (BROKERS=5)
+	@./tollgate up $(GIVEN)
+
+down: ## take every container, network and volume of this checkout away
+	@./tollgate down $(GIVEN)
+
+bundle: ## all images in one file, for a reviewer without a network (BUNDLE=file)
+	@./tollgate bundle $(GIVEN)
+
+load: ## load such a file here, or on HOSTS (BUNDLE=file)
+	@./tollgate load $(GIVEN)
 
 engine-check: ## does an engine give the right answers? (ENGINE=spark)
 	@./tollgate engine-check $(GIVEN)
@@ -25,7 +44,7 @@ report: ## write a campaign's report anew (CAMPAIGN=results/latest)
 verify: ## rebuild every figure of a campaign from its samples (CAMPAIGN=results/latest)
 	@./tollgate verify $(GIVEN)
 
-clean: ## take away what was left behind (WHAT=temporary|results|all)
+clean: ## take away what was left behind (WHAT=temporary|images|results|all)
 	@./tollgate clean $(GIVEN)
 
 check: ## lint, types and all tests that need no broker

@@ -6,7 +6,7 @@ import fcntl
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
@@ -18,6 +18,8 @@ from contract.errors import EnvironmentLacking
 from contract.results import sha256_of
 
 FETCH_S_MAX = 900
+#: in a folder that is whole: the hash of the lock that it was proven by
+STAMP = ".complete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +51,38 @@ def read_lock(path: Path) -> list[Artifact]:
     return artifacts
 
 
-def ensure_artifacts(lock: Path, home: Path, java: Java, say: Callable[[str], None]) -> None:
-    """Have every artifact of the lock below `home`; a wrong hash is an error with its name."""
-    artifacts = read_lock(lock)
-    stamp = home / "complete"
-    wanted = sha256_of(lock)
-    there = all((home / a.folder / a.file_name).exists() for a in artifacts)
-    if there and stamp.exists() and stamp.read_text() == wanted:
+def ensure_artifacts(
+    lock: Path, home: Path, java: Java, say: Callable[[str], None], folders: Collection[str]
+) -> None:
+    """Have every artifact of those folders below `home`; a wrong hash is an error with its name."""
+    artifacts = [a for a in read_lock(lock) if a.folder in folders]
+    if unknown := set(folders) - {a.folder for a in artifacts}:
+        raise EnvironmentLacking(f"{lock.name} names nothing for {', '.join(sorted(unknown))}")
+    if is_complete(lock, home, folders):
         return
     home.mkdir(parents=True, exist_ok=True)
     with (home / ".lock").open("w") as guard:
         fcntl.flock(guard, fcntl.LOCK_EX)
         lacking = [a for a in artifacts if not _is_right(home, a)]
         if lacking:
-            say(f"fetching {len(lacking)} jars (Kafka, Spark's connector), once")
+            say(f"fetching {len(lacking)} jars ({', '.join(sorted(folders))}), once")
             with tempfile.TemporaryDirectory(dir=home) as scratch:
                 _fetch(lacking, Path(scratch), java)
                 for artifact in lacking:
                     _adopt(artifact, Path(scratch), home)
         _discard_others(home, artifacts)
-        stamp.write_text(wanted)
+        for folder in folders:
+            (home / folder / STAMP).write_text(sha256_of(lock))
+
+
+def is_complete(lock: Path, home: Path, folders: Collection[str]) -> bool:
+    """Whether all of these folders were fetched and proven by this lock."""
+    wanted = sha256_of(lock)
+    stamps = [home / folder / STAMP for folder in folders]
+    artifacts = [a for a in read_lock(lock) if a.folder in folders]
+    return all((home / a.folder / a.file_name).exists() for a in artifacts) and all(
+        stamp.exists() and stamp.read_text() == wanted for stamp in stamps
+    )
 
 
 def _discard_others(home: Path, artifacts: list[Artifact]) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from conductor.appliance.presence import HDFS, spec_of_image, what_docker_lacks
 from conductor.home import Home, folder_of, path_of
 from contract.engine import EngineSpec, Execution, engine_settings_for, is_number
-from contract.errors import UsageError, unknown_name
-from contract.settings import RunSettings
+from contract.errors import EnvironmentLacking, UsageError, unknown_name
+from contract.settings import RUNTIMES, RunSettings
 from contract.workload import load_workload
 
 #: name → (field of RunSettings, type)
@@ -25,6 +27,7 @@ _RUN_SETTINGS: dict[str, tuple[str, type]] = {
     "BROKERS": ("brokers", int),
     "PARTITIONS": ("partitions", int),
     "PARALLELISM": ("parallelism", int),
+    "INSTANCES": ("instances", int),
     "SEED": ("seed", int),
     "TEMPORAL_SCALE": ("temporal_scale", float),
     "ARRIVAL": ("arrival", str),
@@ -37,6 +40,7 @@ _OTHERS = (
     "ENGINE",
     "ENGINE_IMAGE",
     "ENGINE_SETTINGS",
+    "SPARK_MASTER",
     "MODE",
     "DIALECT",
     "SOURCE",
@@ -46,8 +50,25 @@ _OTHERS = (
 )
 KNOWN = (*_RUN_SETTINGS, *_OTHERS)
 REPEAT_MAX = 50
+#: a scheme, and what makes it an address
+_URI = re.compile(r"([a-z][a-z0-9+.-]+):(//[^/]+)?")
 #: no number that an engine is set with is larger; it refuses endless ones too
 SETTING_MAX = 1e15
+
+
+#: of the appliance: a cluster as a paper's reviewer would have it
+DOCKER_BROKERS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class EngineChoice:
+    """An engine: what it says of itself, and its folder or the image that was given."""
+
+    spec: EngineSpec
+    #: where its engine.toml is; what an image was given for has none here
+    folder: Path
+    #: ENGINE_IMAGE; None: in the docker runtime the folder's own image is built
+    image: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +81,14 @@ class Asked:
     all_stages: bool
     repeat: int
     settings: RunSettings
-    spec: EngineSpec
+    engine: EngineChoice
     execution: Execution
-    engine_folder: Path
     store: str
     runtime_says: str
+
+    @property
+    def spec(self) -> EngineSpec:
+        return self.engine.spec
 
     def for_stage(self, stage: str) -> RunSettings:
         """The settings of a run of that stage."""
@@ -96,11 +120,10 @@ def read_words(words: Iterable[str], known: Iterable[str] = KNOWN) -> dict[str, 
 def understand(words: Iterable[str], home: Home) -> Asked:
     """Check all that was asked for; nothing has been started when this fails."""
     given = read_words(words)
-    runtime, says = _runtime(given)
+    runtime, says = choose_runtime(given)
     workload = load_workload(given.get("WORKLOAD", "traffic"))
-    engine = given.get("ENGINE", "spark")
-    folder = home.engine_folder(engine)
-    spec = EngineSpec.read(folder / "engine.toml")
+    engine = choose_engine(given, home, runtime)
+    spec = engine.spec
     execution = spec.choose(given.get("MODE"), given.get("DIALECT"))
     stages = _stages(given, spec)
     values: dict[str, Any] = {
@@ -108,6 +131,8 @@ def understand(words: Iterable[str], home: Home) -> Asked:
         for name, (field, kind) in _RUN_SETTINGS.items()
         if name in given
     }
+    if runtime == "docker":
+        values.setdefault("brokers", DOCKER_BROKERS)
     settings = RunSettings(
         **values,
         stage=stages[-1],
@@ -116,9 +141,9 @@ def understand(words: Iterable[str], home: Home) -> Asked:
         dialect=execution.dialect,
         runtime=runtime,
         source=_source(given.get("SOURCE", "network")),
-        engine_settings=_engine_settings(given.get("ENGINE_SETTINGS", ""), spec),
+        engine_settings=_engine_settings(given, spec),
     )
-    engine_settings_for(spec, settings)
+    spec.started(engine_settings_for(spec, settings), settings.instances)
     repeat = _number("REPEAT", given.get("REPEAT", "1"), int)
     if not 1 <= repeat <= REPEAT_MAX:
         raise UsageError(f"REPEAT={repeat} cannot be; give 1 to {REPEAT_MAX}")
@@ -127,16 +152,15 @@ def understand(words: Iterable[str], home: Home) -> Asked:
         question = "What does each stage cost?"
     else:
         question = f"What does {workload.stage(asked).name} cost?"
-    store = _store(given.get("STORE"), home)
+    store = _store(given.get("STORE"), home, runtime)
     return Asked(
         question,
         stages,
         asked == "all",
         repeat,
         settings,
-        spec,
+        engine,
         execution,
-        folder,
         store,
         f"{runtime}: {says}",
     )
@@ -160,18 +184,40 @@ def _stages(given: dict[str, str], spec: EngineSpec) -> tuple[str, ...]:
     return stages
 
 
-def _runtime(given: dict[str, str]) -> tuple[str, str]:
+def choose_runtime(given: dict[str, str]) -> tuple[str, str]:
+    """The runtime, and why that one."""
     asked = given.get("RUNTIME", "auto")
-    if "ENGINE_IMAGE" in given:
-        raise UsageError(
-            "ENGINE_IMAGE needs RUNTIME=docker, which this version does not have yet; "
-            "name an engine's folder with ENGINE instead"
-        )
-    if asked == "auto":
-        return "embedded", "the only runtime of this version"
+    if asked not in ("auto", *RUNTIMES):
+        raise unknown_name("RUNTIME", asked, ["auto", *RUNTIMES])
     if asked == "embedded":
+        if "ENGINE_IMAGE" in given:
+            raise UsageError(
+                "ENGINE_IMAGE is an image for RUNTIME=docker; the embedded runtime takes an "
+                "engine's folder (ENGINE=…)"
+            )
         return asked, "as asked"
-    raise unknown_name("RUNTIME", asked, ["auto", "embedded"])
+    lacking = what_docker_lacks()
+    if lacking is None:
+        return "docker", "as asked" if asked == "docker" else "a Docker engine answers"
+    if asked == "docker" or "ENGINE_IMAGE" in given:
+        raise EnvironmentLacking(lacking)
+    return "embedded", "no Docker engine answers"
+
+
+def choose_engine(given: dict[str, str], home: Home, runtime: str) -> EngineChoice:
+    """The engine that was named, or the image that was given, and what it says of itself."""
+    image = given.get("ENGINE_IMAGE")
+    if image is None:
+        folder = home.engine_folder(given.get("ENGINE", "spark"))
+        if runtime == "docker" and not (folder / "Dockerfile").exists():
+            raise UsageError(
+                f"{folder} has no Dockerfile to build its image from; write one, give an image "
+                f"with ENGINE_IMAGE, or say RUNTIME=embedded"
+            )
+        return EngineChoice(EngineSpec.read(folder / "engine.toml"), folder)
+    if "ENGINE" in given:
+        raise UsageError("ENGINE and ENGINE_IMAGE name two engines; give one of them")
+    return EngineChoice(spec_of_image(image), home.engines, image)
 
 
 def _yes(name: str, text: str) -> bool:
@@ -205,18 +251,26 @@ def _source(text: str) -> str:
     return str(path)
 
 
-def _store(text: str | None, home: Home) -> str:
+def _store(text: str | None, home: Home, runtime: str) -> str:
     if text is None:
-        return f"file:{home.results}/store"
+        return HDFS if runtime == "docker" else f"file:{home.results}/store"
+    uri = _URI.match(text)
+    if uri and uri[1] != "file":
+        if not uri[2]:
+            raise UsageError(f"STORE={text} is no Hadoop URI; such as hdfs://host:8020/folder")
+        if runtime == "docker":
+            raise UsageError(
+                f"STORE={text}: the appliance's network is closed, and it has an HDFS of its own; "
+                f"say RUNTIME=embedded to store elsewhere"
+            )
+        return text
     path = text.removeprefix("file://").removeprefix("file:")
-    if "://" in path or path.startswith("hdfs:"):
-        raise UsageError(f"STORE={text}: the embedded runtime stores to file: only")
     return f"file:{folder_of('STORE', path)}"
 
 
-def _engine_settings(text: str, spec: EngineSpec) -> dict[str, Any]:
+def _engine_settings(given: dict[str, str], spec: EngineSpec) -> dict[str, Any]:
     chosen: dict[str, Any] = {}
-    for pair in filter(None, text.replace(",", " ").split()):
+    for pair in filter(None, given.get("ENGINE_SETTINGS", "").replace(",", " ").split()):
         name, equals, value = pair.partition("=")
         if not equals:
             raise UsageError(f"ENGINE_SETTINGS: {pair!r} is not of the form name=value")
@@ -224,6 +278,10 @@ def _engine_settings(text: str, spec: EngineSpec) -> dict[str, Any]:
         if name == "checkpoint_s":
             raise UsageError(f"the checkpoint interval is every engine's: say CHECKPOINT={value}")
         chosen[name] = _like(name, value, spec.settings[name])
+    if master := given.get("SPARK_MASTER"):
+        if "master" not in spec.settings:
+            raise UsageError(f"SPARK_MASTER={master}: engine {spec.name} knows no master")
+        chosen["master"] = master
     return chosen
 
 

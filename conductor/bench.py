@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from conductor.artifacts import ensure_artifacts
+from conductor.appliance.presence import HDFS
 from conductor.asked import Asked
 from conductor.doctor import lacks
-from conductor.embedded import EmbeddedRuntime
 from conductor.evaluating import Evaluator
 from conductor.home import Home
 from conductor.java import find_java
@@ -23,6 +21,8 @@ from conductor.progress import Progress
 from conductor.rehearsal import rehearse
 from conductor.run import Run
 from conductor.run_plan import RunPlan
+from conductor.runtime import Runtime
+from conductor.runtimes import have_runtime
 from conductor.services import Services, services
 from contract.engine import engine_settings_for
 from contract.errors import EnvironmentLacking, TollgateError
@@ -36,7 +36,9 @@ class Campaign:
 
     def __init__(self, asked: Asked, home: Home, progress: Progress, command: list[str]) -> None:
         self.asked, self.home, self.progress = asked, home, progress
-        self.java = find_java(home.artifacts)
+        #: containers bring their own
+        embedded = asked.settings.runtime == "embedded"
+        self.java = find_java(home.artifacts) if embedded else None
         started = datetime.now(UTC)
         name = "all" if asked.all_stages else asked.stages[-1]
         token = secrets.token_hex(2)
@@ -57,6 +59,8 @@ class Campaign:
             "machine": machine_facts(self.java),
             "pins": pins(home, self.java),
             "store": asked.store,
+            # where it can be read once the cluster has gone
+            "store_kept": f"file:{home.results}/store" if asked.store == HDFS else None,
             "complete": False,
             "says": None,
         }
@@ -74,15 +78,25 @@ class Campaign:
 
     def execute(self) -> dict[str, Any]:
         """Run all; campaign.json is written last, and only when nothing interrupted."""
-        ensure_artifacts(self.home.artifacts_lock, self.home.artifacts, self.java, self._say)
         problem = next(iter(lacks(self.asked, self.home)), None)
         if problem:
             raise EnvironmentLacking(problem)
+        settings = self.asked.settings
+        ready = have_runtime(
+            settings.runtime,
+            self.asked.engine,
+            engine_settings_for(self.asked.spec, settings),
+            settings.brokers,
+            self.folder.path,
+            self.asked.store,
+            self.home,
+            self.java,
+            self.progress,
+        )
+        self.conditions["pins"]["docker"] = ready.docker
         logs = self.folder.path / "logs"
         try:
-            with services(
-                self.home, self.java, self.asked.settings.brokers, logs, self.progress
-            ) as up:
+            with services(ready.make, settings.brokers, logs, self.progress) as up:
                 self._runs(up)
                 return self._conclude(up.evaluator)
         except KeyboardInterrupt:
@@ -126,8 +140,8 @@ class Campaign:
             settings=self.asked.for_stage(stage),
             spec=self.asked.spec,
             execution=self.asked.execution,
-            engine_folder=self.asked.engine_folder,
-            beside=(up.evaluator.child.pid,),
+            engine_folder=self.asked.engine.folder,
+            beside=(up.evaluator.pid,),
             before_input=lambda: self._settle(up.evaluator),
         )
         if number > 1:
@@ -140,7 +154,8 @@ class Campaign:
         run.execute()
         keep_broker_logs(run.runtime, run.plan.folder)
         self.progress.phase("evaluate")
-        evaluator.give(run_order(run.plan.folder, self.asked.store, self.campaign_id))
+        kept = self.conditions["store_kept"]
+        evaluator.give(run_order(run.plan.folder, self.asked.store, self.campaign_id, kept))
         self._pending = (self.conditions["runs"][-1], run)
         if run.seen.deaths:
             self._settle(evaluator)
@@ -158,8 +173,8 @@ class Campaign:
             death = run.seen.deaths[0]
             tail = "\n  ".join(death["log_tail"])
             self.conditions["says"] = (
-                f"{death['service']} died in run {entry['path']} with exit code "
-                f"{death['exit_code']}; its log ends:\n  {tail}"
+                f"{death['service']} died in run {entry['path']}: it {death['says']}; "
+                f"its log ends:\n  {tail}"
             )
 
     def _conclude(self, evaluator: Evaluator) -> dict[str, Any]:
@@ -188,17 +203,23 @@ class Campaign:
         write_json(self.folder.conditions, self.conditions)
 
 
-def run_order(folder: RunFolder, store: str, campaign_id: str) -> dict[str, Any]:
-    """What the evaluator is told to collect and judge one run."""
-    return {"do": "run", "run_dir": str(folder.path), "store": store, "campaign_id": campaign_id}
+def run_order(
+    folder: RunFolder, store: str, campaign_id: str, kept: str | None = None
+) -> dict[str, Any]:
+    """What the evaluator is told to collect and judge one run; `kept` is where a copy goes."""
+    return {
+        "do": "run",
+        "run_dir": str(folder.path),
+        "store": store,
+        "campaign_id": campaign_id,
+        "kept": kept,
+    }
 
 
-def keep_broker_logs(runtime: EmbeddedRuntime, folder: RunFolder) -> None:
+def keep_broker_logs(runtime: Runtime, folder: RunFolder) -> None:
     """What the brokers said so far goes beside the run's other logs."""
-    for child in runtime.brokers:
-        if child.log.exists():
-            folder.logs.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(child.log, folder.logs / child.log.name)
+    for broker in runtime.brokers:
+        broker.keep_log(folder.logs)
 
 
 def point_latest_at(results: Path, name: str) -> None:

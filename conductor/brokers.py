@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import base64
+import os
 import socket
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from conductor.interrupts import held
 from conductor.java import Java
 from conductor.processes import Child
+from conductor.runtime import Running
 from conductor.topics import Cluster
 from contract.class_archive import VARIABLE, class_archive_options, note_class_path
 from contract.errors import EnvironmentLacking, ServiceFailed
@@ -21,15 +23,6 @@ READY_S_MAX = 90
 HEAP_MB = 384
 #: the broker that leads every measured partition, and the cluster's only controller
 CLOCK_BROKER = 1
-
-_LOG4J = """status = warn
-appender.out.type = Console
-appender.out.name = out
-appender.out.layout.type = PatternLayout
-appender.out.layout.pattern = %d{HH:mm:ss.SSS} %p %c{1}: %m%n
-rootLogger.level = warn
-rootLogger.appenderRef.out.ref = out
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,55 +47,60 @@ def free_ports(count: int) -> list[int]:
             each.close()
 
 
-def broker_properties(plan: BrokerPlan, controller_port: int, brokers: int, state: Path) -> str:
-    """server.properties of one broker. Why each value: docs/decisions/0005-brokers.md."""
-    is_controller = plan.number == CLOCK_BROKER
-    replication = min(3, brokers)
-    listeners = [f"PLAINTEXT://127.0.0.1:{plan.port}"]
-    if is_controller:
-        listeners.append(f"CONTROLLER://127.0.0.1:{controller_port}")
-    values = {
-        "process.roles": "broker,controller" if is_controller else "broker",
-        "node.id": plan.number,
-        "controller.quorum.voters": f"{CLOCK_BROKER}@127.0.0.1:{controller_port}",
-        "listeners": ",".join(listeners),
-        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{plan.port}",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-        "controller.listener.names": "CONTROLLER",
-        "inter.broker.listener.name": "PLAINTEXT",
-        "log.dirs": state,
-        "auto.create.topics.enable": "false",
-        "auto.leader.rebalance.enable": "false",
-        "unclean.leader.election.enable": "false",
-        "default.replication.factor": replication,
-        "min.insync.replicas": max(1, replication - 1),
-        "offsets.topic.replication.factor": replication,
-        "offsets.topic.num.partitions": 1,
-        "transaction.state.log.replication.factor": replication,
-        "transaction.state.log.min.isr": max(1, replication - 1),
-        "transaction.state.log.num.partitions": 1,
-        "group.initial.rebalance.delay.ms": 0,
-        "num.network.threads": 2,
-        "num.io.threads": 4,
-        "num.replica.fetchers": 1,
-        "log.retention.check.interval.ms": 3_600_000,
-        "log.segment.delete.delay.ms": 3_600_000,
-    }
-    return "".join(f"{key}={value}\n" for key, value in values.items())
+def wait_for_cluster(
+    bootstrap_servers: str, count: int, check: Callable[[], None], tick: Callable[[str], None]
+) -> Cluster:
+    """Wait until every broker answers; `check` raises when one has died."""
+    deadline = time.monotonic() + READY_S_MAX
+    seen = "no broker answered"
+    while time.monotonic() < deadline:
+        check()
+        try:
+            cluster = Cluster(bootstrap_servers)
+        except ServiceFailed as error:
+            seen = str(error)
+        else:
+            try:
+                alive = cluster.broker_numbers()
+            except ServiceFailed as error:
+                seen = str(error)
+            else:
+                if len(alive) == count:
+                    return cluster
+                seen = f"only brokers {sorted(alive)} of {count} have joined"
+            cluster.close()
+        tick(seen)
+        time.sleep(0.25)
+    raise ServiceFailed(f"kafka not ready after {READY_S_MAX} s: {seen}")
+
+
+def check_brokers(brokers: Iterable[Running]) -> None:
+    """Raise if one has died, saying how and what it said last."""
+    for broker in brokers:
+        if broker.exit_code() is not None:
+            tail = "\n  ".join(broker.log_tail(6))
+            raise ServiceFailed(f"{broker.name} {broker.how_it_ended()}; its log ends:\n  {tail}")
 
 
 class EmbeddedBrokers:
     """A KRaft cluster of plain processes; state and logs below two folders that are given."""
 
     def __init__(
-        self, count: int, home: Path, logs: Path, jars: Path, java: Java, classes: Path
+        self,
+        count: int,
+        home: Path,
+        logs: Path,
+        program: Path,
+        jars: Path,
+        java: Java,
+        classes: Path,
     ) -> None:
         ports = free_ports(count + 1)
         self._controller_port = ports[-1]
         self._plans = [BrokerPlan(i + 1, port) for i, port in enumerate(ports[:count])]
-        self._home, self._logs, self._java = home, logs, java
-        self._class_path = f"{jars}/*"
-        self._env = {VARIABLE: str(classes)}
+        self._home, self._logs = home, logs
+        self._program, self._jars, self._java = program, jars, java
+        self._archives = {VARIABLE: str(classes)}
         self.children: list[Child] = []
 
     @property
@@ -110,81 +108,40 @@ class EmbeddedBrokers:
         return ",".join(f"127.0.0.1:{p.port}" for p in self._plans)
 
     def start(self) -> None:
-        """Format the storage and start every broker; does not wait until they are ready."""
+        """Start every broker by its image's program; does not wait until they are ready."""
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        self._home.mkdir(parents=True, exist_ok=True)
-        (self._home / "log4j2.properties").write_text(_LOG4J)
-        note_class_path("kafka", self._env, lambda: self._class_path)
-        configs: list[Path] = []
+        note_class_path("kafka", self._archives, lambda: f"{self._jars}/*")
         for plan in self._plans:
-            state = self._home / f"broker-{plan.number}"
-            config = self._home / f"broker-{plan.number}.properties"
-            text = broker_properties(plan, self._controller_port, len(self._plans), state)
-            config.write_text(text)
-            self._format(state, plan.number, cluster_id)
-            configs.append(config)
-        for plan, config in zip(self._plans, configs, strict=True):
-            command = [*self._command(plan.number), str(config)]
+            options = class_archive_options("kafka", plan.number, self._archives)
+            command = [str(self._program), *options]
+            env = self._environment(plan, cluster_id)
             log = self._logs / f"broker-{plan.number}.log"
             with held():
-                self.children.append(Child(f"broker-{plan.number}", command, {}, log))
+                self.children.append(Child(f"broker-{plan.number}", command, env, log))
 
-    def _format(self, state: Path, node: int, cluster_id: str) -> None:
-        # What `StorageTool format` writes, without starting a JVM for each broker.
-        state.mkdir(parents=True)
-        directory_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        (state / "meta.properties").write_text(
-            f"version=1\ncluster.id={cluster_id}\nnode.id={node}\ndirectory.id={directory_id}\n"
-        )
-
-    def _command(self, number: int) -> list[str]:
-        return [
-            self._java.program,
-            f"-Xmx{HEAP_MB}m",
-            f"-Xms{HEAP_MB}m",
-            "-XX:+UseSerialGC",
-            "-XX:-UsePerfData",
-            f"-Djava.io.tmpdir={self._home}",
-            "-Djava.awt.headless=true",
-            f"-Dlog4j2.configurationFile={self._home}/log4j2.properties",
-            *class_archive_options("kafka", number, self._env),
-            "-cp",
-            self._class_path,
-            "kafka.Kafka",
-        ]
+    def _environment(self, plan: BrokerPlan, cluster_id: str) -> dict[str, str]:
+        return {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "JAVA_HOME": str(self._java.home),
+            "JARS": str(self._jars),
+            "NODE_ID": str(plan.number),
+            "CLOCK": str(CLOCK_BROKER),
+            "HOST": "127.0.0.1",
+            "PORT": str(plan.port),
+            "CONTROLLER": f"127.0.0.1:{self._controller_port}",
+            "BROKERS": str(len(self._plans)),
+            "CLUSTER_ID": cluster_id,
+            "STATE_DIR": str(self._home / f"broker-{plan.number}"),
+            "HEAP_MB": str(HEAP_MB),
+        }
 
     def wait_until_ready(self, tick: Callable[[str], None]) -> Cluster:
         """Wait until every broker answers; the last thing seen is in the error."""
-        deadline = time.monotonic() + READY_S_MAX
-        seen = "no broker answered"
-        while time.monotonic() < deadline:
-            self.check()
-            try:
-                cluster = Cluster(self.bootstrap_servers)
-            except ServiceFailed as error:
-                seen = str(error)
-            else:
-                try:
-                    alive = cluster.broker_numbers()
-                except ServiceFailed as error:
-                    seen = str(error)
-                else:
-                    if len(alive) == len(self._plans):
-                        return cluster
-                    seen = f"only brokers {sorted(alive)} of {len(self._plans)} have joined"
-                cluster.close()
-            tick(seen)
-            time.sleep(0.25)
-        raise ServiceFailed(f"kafka not ready after {READY_S_MAX} s: {seen}")
+        return wait_for_cluster(self.bootstrap_servers, len(self._plans), self.check, tick)
 
     def check(self) -> None:
         """Raise if a broker has died."""
-        for child in self.children:
-            if child.exit_code() is not None:
-                tail = "\n  ".join(child.log_tail(6))
-                raise ServiceFailed(
-                    f"{child.name} died with exit code {child.exit_code()}; its log ends:\n  {tail}"
-                )
+        check_brokers(self.children)
 
     def stop(self) -> None:
         """End all brokers at once; their state is of no use afterwards, so no grace is given."""

@@ -7,6 +7,7 @@ import tempfile
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
+from conductor.appliance.old_images import remove_old_images
 from conductor.doctor import MIB, folder_size
 from conductor.home import TRACE_PREFIX, Home, abandoned_scratch
 from conductor.lock import none_runs
@@ -14,20 +15,22 @@ from contract.errors import UsageError
 
 
 def clean(home: Home, what: str) -> list[str]:
-    """`temporary`: folders whose owner is gone, and traces of defects; `results`; `all`: jars and
-    environment too.
+    """`temporary`: folders whose owner is gone, and traces of defects; `images` that this checkout
+    does not use any more; `results`; `all`: jars and environment too.
     """
     traces = Path(tempfile.gettempdir()).glob(f"{TRACE_PREFIX}*")
     doomed = [*abandoned_scratch(), *sorted(p for p in traces if p.is_file())]
     if what in ("results", "all"):
         doomed += _results(home)
-    elif what != "temporary":
-        raise UsageError(f"WHAT={what} cannot be; give temporary, results or all")
+    elif what not in ("temporary", "images"):
+        raise UsageError(f"WHAT={what} cannot be; give temporary, images, results or all")
     if what == "all":
         doomed += [home.artifacts, home.path / ".venv"]
     said: list[str] = []
     # what is abandoned belongs to no campaign that runs
     with none_runs(home) if what != "temporary" else nullcontext():
+        if what == "images":
+            said += remove_old_images(home)
         said += [_take_away(path) for path in doomed if path.exists()]
         if what != "temporary":
             for folder in (home.results / "store", home.results):

@@ -21,7 +21,11 @@ USAGE = """usage: ./tollgate VERB [NAME=value …]
   doctor        say what this machine has, what a campaign costs, what would stop it
   report        write a campaign's report anew         CAMPAIGN=results/latest
   verify        rebuild every figure of a campaign     CAMPAIGN=results/latest
-  clean         take away what was left behind         WHAT=temporary|results|all
+  clean         take away what was left behind         WHAT=temporary|images|results|all
+  images        build the images of RUNTIME=docker that are lacking, and say what each weighs
+  engine        install and start a Docker engine      DRY=1 HOSTS=
+  up, down      keep a cluster in containers between campaigns; leave nothing behind
+  bundle, load  all images in one file, for where there is no network     BUNDLE=file HOSTS=
 
 settings of bench and doctor, with their defaults:
   STAGE=join            ingest parse join tumbling sliding, all; also baseline aggregate window 0–4
@@ -30,16 +34,19 @@ settings of bench and doctor, with their defaults:
   RATE=2000             observations a second, flow and speed together
   DURATION=35 WARMUP=10 COOLDOWN=4                       seconds
   ENGINE=spark          a folder of images/engines, or a path to one
+  ENGINE_IMAGE=         any image that obeys the engine contract, in its place
   MODE= DIALECT=        spark: real-time eager; micro-batch windowed; micro-batch eager
   ENGINE_SETTINGS=      name=value,… as its engine.toml declares
   CHECKPOINT=10         seconds between two checkpoints
-  BROKERS=3 PARTITIONS=2 PARALLELISM=2 SEED=1
+  BROKERS=              5 in containers, 3 otherwise
+  PARTITIONS=2 PARALLELISM=2 INSTANCES=1 SEED=1
+  SPARK_MASTER=local    cluster: a master and INSTANCES workers; or an existing one's address
   TEMPORAL_SCALE=60     seconds of data a second; a slot is a minute of data
   ARRIVAL=adjacent      or spread: a location's records over the whole slot
   SOURCE=network        or a file or folder of recorded lines
   RESULTS=results       where campaigns are kept
-  STORE=RESULTS/store   where topics and verdicts are kept
-  RUNTIME=auto          embedded is the only one yet
+  STORE=                where topics and verdicts are kept: RESULTS/store, and HDFS in containers
+  RUNTIME=auto          docker where an engine answers, otherwise embedded
 """
 
 
@@ -79,6 +86,12 @@ def _dispatch(words: list[str]) -> int:
         "report": lambda given: _evaluator("report", given),
         "verify": lambda given: _evaluator("verify", given),
         "clean": _clean,
+        "images": _images,
+        "engine": _engine,
+        "up": _up,
+        "down": _down,
+        "bundle": _bundle,
+        "load": _load,
     }
     if not words or words[0] in ("help", "-h", "--help"):
         print(USAGE, end="")
@@ -124,7 +137,8 @@ def _bench(words: list[str]) -> int:
         print("\n".join(summary_lines(result, campaign.folder)))
         print(f"report: {_shown(campaign.folder.report)}", flush=True)
         # under the lock: it would disturb the next campaign's measuring, and take its lists
-        make_archives(archives_folder(home, campaign.java), campaign.java, progress.say)
+        if campaign.java is not None:
+            make_archives(archives_folder(home, campaign.java), campaign.java, progress.say)
     if not result["complete"]:
         print(f"tollgate: {result['says']}", file=sys.stderr)
         return ExitCode.FAILURE
@@ -174,6 +188,60 @@ def _clean(words: list[str]) -> int:
     given = read_words(words, ["WHAT", "RESULTS"])
     print("\n".join(clean(this_checkout(words), given.get("WHAT", "temporary"))))
     return ExitCode.VALID
+
+
+def _images(words: list[str]) -> int:
+    from conductor.appliance.commands import make_images
+    from conductor.asked import read_words
+    from conductor.home import this_checkout
+    from conductor.progress import Progress
+
+    read_words(words, [])
+    return make_images(this_checkout(), Progress())
+
+
+def _engine(words: list[str]) -> int:
+    from conductor.home import this_checkout
+    from conductor.hosts import prepare_engine
+    from conductor.progress import Progress
+
+    return prepare_engine(words, this_checkout(), Progress().say)
+
+
+def _up(words: list[str]) -> int:
+    from conductor.appliance.commands import up
+    from conductor.asked import read_words
+    from conductor.home import this_checkout
+    from conductor.progress import Progress
+
+    return up(this_checkout(), read_words(words, ["BROKERS"]), Progress())
+
+
+def _down(words: list[str]) -> int:
+    from conductor.appliance.commands import down
+    from conductor.asked import read_words
+    from conductor.home import this_checkout
+    from conductor.progress import Progress
+
+    read_words(words, [])
+    return down(this_checkout(), Progress())
+
+
+def _bundle(words: list[str]) -> int:
+    from conductor.appliance.bundle import make_bundle
+    from conductor.asked import read_words
+    from conductor.home import this_checkout
+    from conductor.progress import Progress
+
+    return make_bundle(this_checkout(), read_words(words, ["BUNDLE"]), Progress())
+
+
+def _load(words: list[str]) -> int:
+    from conductor.appliance.bundle import load_bundle
+    from conductor.home import this_checkout
+    from conductor.progress import Progress
+
+    return load_bundle(this_checkout(), words, Progress())
 
 
 def _shown(path: Path) -> str:

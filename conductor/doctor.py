@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 
+from conductor.artifacts import is_complete
 from conductor.asked import Asked
 from conductor.home import Home, nearest
 from conductor.java import find_java
@@ -26,6 +27,12 @@ HEAP_MB = 1024
 ENGINE_BESIDES_HEAP_BYTES = 500 * MIB
 EVALUATOR_BYTES = 1500 * MIB
 PUBLISHER_BYTES = 200 * MIB
+#: of the appliance: a NameNode and three DataNodes; InfluxDB and cAdvisor
+STORAGE_BYTES = 900 * MIB
+MONITORING_BYTES = 200 * MIB
+#: where Debian's and Docker's own packages keep images and containers
+DOCKER_ROOT = "/var/lib/docker"
+CONTAINERS = "containers"
 RECORD_BYTES = 260
 SET_UP_ONCE_S = 25.0
 AROUND_A_RUN_S = 32.0
@@ -49,6 +56,8 @@ def cost_of(asked: Asked) -> Cost:
     told = own.get("memory_mb")
     heap = int(told if is_number(told) else HEAP_MB) * MIB
     memory = settings.brokers * BROKER_BYTES + heap + ENGINE_BESIDES_HEAP_BYTES
+    if settings.runtime == "docker":
+        memory += STORAGE_BYTES + MONITORING_BYTES
     records = settings.rate * (settings.fed_s + 20) * 2
     kept = records * RECORD_BYTES * runs
     return Cost(
@@ -60,7 +69,7 @@ def cost_of(asked: Asked) -> Cost:
 
 def lacks(asked: Asked, home: Home) -> list[str]:
     """What would stop the campaign, each in a sentence."""
-    cost = cost_of(asked)
+    cost, settings = cost_of(asked), asked.settings
     problems: list[str] = []
     available = psutil.virtual_memory().available
     if available < cost.memory_bytes:
@@ -73,9 +82,12 @@ def lacks(asked: Asked, home: Home) -> list[str]:
         ("temporary files", Path(tempfile.gettempdir())),
         ("results", nearest(home.results)),
     ]
-    store = Path(asked.store.removeprefix("file:"))
-    if not store.is_relative_to(home.results):
-        places.append(("the store", nearest(store)))
+    if asked.store.startswith("file:"):
+        store = Path(asked.store.removeprefix("file:"))
+        if not store.is_relative_to(home.results):
+            places.append(("the store", nearest(store)))
+    if settings.runtime == "docker":
+        places.append((CONTAINERS, nearest(Path(DOCKER_ROOT))))
     for name, folder in places:
         free = shutil.disk_usage(folder).free
         if free < cost.disk_bytes + GIB:
@@ -84,7 +96,8 @@ def lacks(asked: Asked, home: Home) -> list[str]:
                 f"{(cost.disk_bytes + GIB) / GIB:.1f} are needed; a lower RATE or a shorter "
                 f"DURATION would need less"
             )
-        if not os.access(folder, os.W_OK):
+        # what containers write their engine writes
+        if name != CONTAINERS and not os.access(folder, os.W_OK):
             problems.append(f"{folder} (for {name}) cannot be written to")
     return problems
 
@@ -104,7 +117,7 @@ def examine(asked: Asked, home: Home) -> tuple[list[str], bool]:
         problems.append(str(error))
     cost = cost_of(asked)
     settings = asked.settings
-    fetched = (home.artifacts / "complete").exists()
+    fetched = is_complete(home.artifacts_lock, home.artifacts, ("kafka", "spark-kafka"))
     memory = psutil.virtual_memory()
     free = shutil.disk_usage(home.path).free
     lines = [

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
-from conductor.brokers import CLOCK_BROKER, EmbeddedBrokers
+from conductor.brokers import CLOCK_BROKER, EmbeddedBrokers, free_ports
 from conductor.class_archives import archives_folder
+from conductor.evaluating import Evaluator
 from conductor.home import Home
 from conductor.interrupts import held
 from conductor.java import Java
-from conductor.processes import Child, stop_all
+from conductor.processes import Child
+from conductor.runtime import Refusal, Running
 from conductor.topics import Cluster
 from contract.class_archive import VARIABLE
-from contract.engine import STOP_S_MAX, EngineOrder, EngineSpec
+from contract.engine import STOP_S_MAX, EngineOrder, EngineSpec, Place
 
 
 class EmbeddedRuntime:
@@ -24,6 +28,7 @@ class EmbeddedRuntime:
     clock_broker = CLOCK_BROKER
     #: publisher and clock share one machine, so due times and append times are comparable
     same_machine = True
+    resources_file = "resources.jsonl"
 
     def __init__(self, home: Home, java: Java, scratch: Path) -> None:
         self.home = home
@@ -33,14 +38,15 @@ class EmbeddedRuntime:
         self.env = home.environment(java, scratch) | {VARIABLE: str(self._classes)}
         self._java = java
         self._brokers: EmbeddedBrokers | None = None
-        self.run_children: list[Child] = []
+        self.run_children: list[Running] = []
 
     def start_brokers(self, count: int, number: int) -> None:
         """Start a fresh cluster; its state and logs are below the scratch folder."""
         place = self.scratch / f"kafka-{number}"
+        program = self.home.path / "images" / "kafka" / "entrypoint"
         jars = self.home.artifacts / "kafka"
         self._brokers = EmbeddedBrokers(
-            count, place / "state", place / "logs", jars, self._java, self._classes
+            count, place / "state", place / "logs", program, jars, self._java, self._classes
         )
         self._brokers.start()
 
@@ -55,24 +61,58 @@ class EmbeddedRuntime:
         return self._brokers.bootstrap_servers
 
     @property
-    def brokers(self) -> list[Child]:
-        return self._brokers.children if self._brokers else []
+    def brokers(self) -> list[Running]:
+        return list(self._brokers.children) if self._brokers else []
 
-    def start_publisher(self, env: Mapping[str, str], log: Path) -> Child:
+    def start_evaluator(self, log: Path) -> Evaluator:
+        """Start the evaluator's program."""
+        command = [sys.executable, "-m", "evaluator", "serve"]
+        with held():
+            child = Child("evaluator", command, self.env, log, cwd=self.scratch, pipes=True)
+            return Evaluator(child)
+
+    def start_publisher(self, env: Mapping[str, str], log: Path) -> Running:
         """Start the publisher's program."""
         command = [sys.executable, "-m", "publisher"]
         return self._start("publisher", command, env, log, self.scratch)
 
-    def start_engine(self, folder: Path, spec: EngineSpec, order: EngineOrder, log: Path) -> Child:
+    def start_engine(
+        self, folder: Path, spec: EngineSpec, order: EngineOrder, log: Path
+    ) -> Running:
         """Start every service of the engine; the first one is the engine's own life."""
         started = []
-        for service in spec.services:
-            for instance in range(service.instances):
-                name = service.name if instance == 0 else f"{service.name}-{instance + 1}"
+        services = spec.started(order.engine_settings, order.instances)
+        ports = iter(free_ports(sum(count for _, count in services)))
+        peers = {
+            service.name: tuple(f"127.0.0.1:{next(ports)}" for _ in range(count))
+            for service, count in services
+        }
+        for service, count in services:
+            for instance in range(1, count + 1):
+                name = service.name if instance == 1 else f"{service.name}-{instance}"
                 command = [beside(folder, service.command[0]), *service.command[1:]]
                 path = log.with_name(f"engine-{name}.log")
-                started.append(self._start(name, command, order.to_environment(), path, folder))
+                place = Place(service.name, instance, peers)
+                env = order.to_environment() | place.to_environment()
+                started.append(self._start(name, command, env, path, folder))
         return started[0]
+
+    def try_engine(
+        self, folder: Path, spec: EngineSpec, env: Mapping[str, str], timeout_s: float
+    ) -> Refusal:
+        """Start the engine's first service with that environment and see how it ends."""
+        program, *arguments = spec.services[0].command
+        command = [beside(folder, program), *arguments]
+        log = self.scratch / f"refusal-{secrets.token_hex(4)}.log"
+        place = Place(spec.services[0].name, 1, {spec.services[0].name: ("127.0.0.1:0",)})
+        env = {**self.env, **env, **place.to_environment()}
+        with held():
+            child = Child(spec.services[0].name, command, env, log, cwd=folder, stdout=False)
+        try:
+            code = child.wait(timeout_s)
+        finally:
+            child.kill()
+        return Refusal(code, log.read_text(encoding="utf-8", errors="replace"))
 
     def _start(
         self, name: str, command: list[str], env: Mapping[str, str], log: Path, cwd: Path
@@ -82,7 +122,7 @@ class EmbeddedRuntime:
             self.run_children.append(child)
         return child
 
-    def dead(self) -> list[Child]:
+    def dead(self) -> list[Running]:
         """Services that have ended though nobody asked them to."""
         return [c for c in [*self.brokers, *self.run_children] if c.exit_code() is not None]
 
@@ -91,12 +131,21 @@ class EmbeddedRuntime:
         children = [*self.brokers, *self.run_children]
         return {c.name: c.pid for c in children if c.exit_code() is None}
 
+    def watch_resources(self, evidence: Path) -> None:
+        """The monitor of this machine sees all of them."""
+
+    def resource_facts(self) -> dict[str, Any]:
+        """Processes have no limits."""
+        return {"limits": None, "images": None, "monitoring_source": None}
+
     def end_run(self) -> None:
         """End what the run started; brokers stay."""
-        stop_all(self.run_children, 0)
+        # the last first: nobody is to complain of who went before
+        for child in reversed(self.run_children):
+            child.kill()
         self.run_children = []
 
-    def stop_engine(self, engine: Child) -> int | None:
+    def stop_engine(self, engine: Running) -> int | None:
         """SIGTERM, the contract's patience, then the end. None: it had to be killed."""
         return engine.stop(STOP_S_MAX)
 

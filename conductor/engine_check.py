@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from conductor.artifacts import ensure_artifacts
-from conductor.asked import read_words
+from conductor.asked import EngineChoice, choose_engine, choose_runtime, read_words
 from conductor.bench import EVALUATE_S_MAX, keep_broker_logs, run_order
-from conductor.embedded import EmbeddedRuntime, beside
 from conductor.evaluating import Evaluator
 from conductor.golden import Golden, golden_of
 from conductor.home import Home
 from conductor.java import find_java
 from conductor.lock import only_one
-from conductor.processes import end_session
 from conductor.progress import Progress
 from conductor.run import Run
 from conductor.run_plan import RunPlan
+from conductor.runtime import Refusal, Runtime
+from conductor.runtimes import have_runtime
 from conductor.services import services
 from contract.engine import EngineSpec, Execution, Topics
-from contract.errors import ExitCode, ServiceFailed, UsageError
+from contract.errors import ExitCode, ServiceFailed, TollgateError, UsageError
 from contract.results import CampaignFolder, read_json
 from contract.settings import RunSettings
 from contract.workload import load_workload
 
-KNOWN = ("ENGINE", "STAGE", "MODE", "DIALECT", "WORKLOAD", "RESULTS")
+KNOWN = ("ENGINE", "ENGINE_IMAGE", "RUNTIME", "STAGE", "MODE", "DIALECT", "WORKLOAD", "RESULTS")
 #: slots of 0.6 s: engines start while the backlog's slots pass, and the rest comes live
 TEMPORAL_SCALE = 100.0
 REFUSAL_S_MAX = 60.0
@@ -77,12 +74,15 @@ class CheckRun(Run):
 def engine_check(words: list[str], home: Home, progress: Progress) -> int:
     """Check every stage, mode and dialect that was asked for; print a table."""
     given = read_words(words, KNOWN)
-    folder = home.engine_folder(given.get("ENGINE", "spark"))
-    spec = EngineSpec.read(folder / "engine.toml")
+    # answers do not depend on where services live: where nothing asks for containers, none start
+    wanted = "docker" if "ENGINE_IMAGE" in given else "embedded"
+    runtime, _ = choose_runtime({"RUNTIME": wanted, **given})
+    engine = choose_engine(given, home, runtime)
+    spec = engine.spec
     workload = given.get("WORKLOAD", next(iter(spec.stages), "traffic"))
     combinations = list(_combinations(spec, workload, given))
     with only_one(home, progress):
-        check = Check(spec, folder, workload, home, progress)
+        check = Check(engine, runtime, workload, home, progress)
         results = check.execute(combinations)
     _print(spec, results)
     failed = [r for r in results if not r.passed]
@@ -116,9 +116,15 @@ class Check:
     """One conformance test of one engine."""
 
     def __init__(
-        self, spec: EngineSpec, engine: Path, workload: str, home: Home, progress: Progress
+        self,
+        engine: EngineChoice,
+        runtime: str,
+        workload: str,
+        home: Home,
+        progress: Progress,
     ) -> None:
-        self.spec, self.engine, self.workload = spec, engine, workload
+        self.spec, self.engine, self.workload = engine.spec, engine.folder, workload
+        self._choice, self._runtime = engine, runtime
         self.home, self.progress = home, progress
         stamp = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         self.name = f"engine-check-{stamp}"
@@ -128,10 +134,20 @@ class Check:
     def execute(self, combinations: list[tuple[str, Execution]]) -> list[Result]:
         """All combinations on one cluster; nothing is kept where all passed."""
         java = find_java(self.home.artifacts)
-        ensure_artifacts(self.home.artifacts_lock, self.home.artifacts, java, self.progress.say)
+        ready = have_runtime(
+            self._runtime,
+            self._choice,
+            self.spec.settings,
+            BROKERS,
+            self.folder.path,
+            f"file:{self.folder.path}/store",
+            self.home,
+            java,
+            self.progress,
+        )
         self.golden = self.golden.copied(self.folder.path / "golden.jsonl", COPIES)
         results: list[Result] = []
-        with services(self.home, java, BROKERS, self.folder.path / "logs", self.progress) as up:
+        with services(ready.make, BROKERS, self.folder.path / "logs", self.progress) as up:
             store = f"file:{self.folder.path}/store"
             results += self._refusals(up.runtime)
             waiting: CheckRun | None = None
@@ -158,9 +174,7 @@ class Check:
             shutil.rmtree(self.folder.path, ignore_errors=True)
         return results
 
-    def _plan(
-        self, number: int, stage: str, execution: Execution, runtime: EmbeddedRuntime
-    ) -> RunPlan:
+    def _plan(self, number: int, stage: str, execution: Execution, runtime: Runtime) -> RunPlan:
         settings = RunSettings(
             workload=self.workload,
             stage=stage,
@@ -193,7 +207,7 @@ class Check:
             return _result(run, False, str(error))
         return _result(run, *_judged(read_json(run.plan.folder.run_json)))
 
-    def _refusals(self, runtime: EmbeddedRuntime) -> list[Result]:
+    def _refusals(self, runtime: Runtime) -> list[Result]:
         """What an engine does not do it must refuse: exit code 64, one line, nothing consumed."""
         stage = next(iter(self.spec.stages[self.workload]))
         plan = self._plan(0, stage, self.spec.executions[0], runtime)
@@ -204,41 +218,27 @@ class Check:
         self.progress.phase("refusals")
         results = []
         for name in ("WORKLOAD", "STAGE", "MODE", "DIALECT"):
-            env = {**os.environ, **runtime.env, **good, name: "no-such-thing"}
-            says = _refusal(self.engine, self.spec, env)
+            env = {**good, name: "no-such-thing"}
+            says = _refused(runtime, self.engine, self.spec, env)
             text = says or f"an unknown {name.lower()} is refused"
             results.append(Result("refusal", name.lower(), "", says is None, text))
         return results
 
 
-def _refusal(folder: Path, spec: EngineSpec, env: dict[str, str]) -> str | None:
-    """What is wrong with how the engine refuses; None if nothing is."""
-    program, *arguments = spec.services[0].command
-    command = [beside(folder, program), *arguments]
+def _refused(runtime: Runtime, folder: Path, spec: EngineSpec, env: dict[str, str]) -> str | None:
     try:
-        engine = subprocess.Popen(
-            command,
-            env=env,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-    except OSError as error:
+        return _refusal(runtime.try_engine(folder, spec, env, REFUSAL_S_MAX))
+    except TollgateError as error:
         return f"cannot be started: {error}"
-    try:
-        _, said = engine.communicate(timeout=REFUSAL_S_MAX)
-    except subprocess.TimeoutExpired:
+
+
+def _refusal(refusal: Refusal) -> str | None:
+    """What is wrong with how the engine refused; None if nothing is."""
+    if refusal.exit_code is None:
         return f"still ran after {REFUSAL_S_MAX:.0f} s"
-    finally:
-        end_session(engine)
-        if engine.stderr is not None:
-            engine.stderr.close()
-    lines = [line for line in said.splitlines() if line.strip()]
-    if engine.returncode != ExitCode.ENGINE_REFUSES:
-        return f"ended with exit code {engine.returncode}, not {int(ExitCode.ENGINE_REFUSES)}"
+    if refusal.exit_code != ExitCode.ENGINE_REFUSES:
+        return f"ended with exit code {refusal.exit_code}, not {int(ExitCode.ENGINE_REFUSES)}"
+    lines = [line for line in refusal.stderr.splitlines() if line.strip()]
     if len(lines) != 1:
         return f"said {len(lines)} lines on stderr, not one"
     return None
@@ -260,7 +260,7 @@ def _execute(run: CheckRun) -> str | None:
     if run.seen.deaths:
         death = run.seen.deaths[0]
         last = (death["log_tail"] or ["nothing in its log"])[-1]
-        return f"died with exit code {death['exit_code']}: {last}"
+        return f"died: it {death['says']}: {last}"
     if run.seen.engine_stop:
         return f"after SIGTERM: {run.seen.engine_stop}, not exit code 0"
     return None

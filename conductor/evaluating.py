@@ -6,8 +6,7 @@ import json
 import os
 import selectors
 import time
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 from conductor.processes import Child
@@ -17,9 +16,10 @@ from contract.errors import ServiceFailed
 class Evaluator:
     """The evaluator's process, warm from the start of the campaign."""
 
-    def __init__(self, python: str, env: Mapping[str, str], log: Path, cwd: Path) -> None:
-        command = [python, "-m", "evaluator", "serve"]
-        self.child = Child("evaluator", command, env, log, cwd=cwd, pipes=True)
+    def __init__(self, child: Child, pid: int | None = None) -> None:
+        """`child` has pipes; `pid` is the evaluator's where the child only passes words on."""
+        self.child = child
+        self.pid = child.pid if pid is None else pid
         self._given: str | None = None
 
     def ask(

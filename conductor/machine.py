@@ -19,7 +19,7 @@ VERSION = "0.1.0"
 PINNED = ("pyspark", "confluent-kafka", "kafka-python", "pandas", "pyarrow", "numpy", "psutil")
 
 
-def machine_facts(java: Java) -> dict[str, Any]:
+def machine_facts(java: Java | None) -> dict[str, Any]:
     """What a reader needs to know of the machine."""
     return {
         "cpu_model": _cpu_model(),
@@ -28,12 +28,12 @@ def machine_facts(java: Java) -> dict[str, Any]:
         "kernel": platform.release(),
         "os": _os_name(),
         "python": platform.python_version(),
-        "java": java.version,
+        "java": java.version if java else None,
         "virtualization": _virtualization(),
     }
 
 
-def pins(home: Home, java: Java) -> dict[str, Any]:
+def pins(home: Home, java: Java | None) -> dict[str, Any]:
     """What the run was made with, by version or hash."""
     return {
         "tollgate": VERSION,
@@ -41,7 +41,7 @@ def pins(home: Home, java: Java) -> dict[str, Any]:
         "git_dirty": bool(_git(home.path, "status", "--porcelain")),
         "requirements_lock_sha256": sha256_of(home.path / "requirements.lock"),
         "artifacts_lock_sha256": sha256_of(home.artifacts_lock),
-        "class_archives": archived(archives_folder(home, java)),
+        "class_archives": archived(archives_folder(home, java)) if java else [],
         "packages": {name: importlib.metadata.version(name) for name in PINNED},
     }
 

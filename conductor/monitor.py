@@ -64,10 +64,17 @@ def cores_of(
 
 
 class Monitor:
-    """A thread that writes resources.jsonl and machine.jsonl until it is stopped."""
+    """A thread that writes what services used, and machine.jsonl, until it is stopped."""
 
-    def __init__(self, evidence: Path, disk: Path, services: Callable[[], dict[str, int]]) -> None:
+    def __init__(
+        self,
+        evidence: Path,
+        disk: Path,
+        services: Callable[[], dict[str, int]],
+        file: str = "resources.jsonl",
+    ) -> None:
         self._evidence, self._disk, self._services = evidence, disk, services
+        self._file = file
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="monitor", daemon=True)
         #: a service may be started anew, under its old name
@@ -87,7 +94,7 @@ class Monitor:
 
     def _run(self) -> None:
         with (
-            (self._evidence / "resources.jsonl").open("w") as resources,
+            (self._evidence / self._file).open("w") as resources,
             (self._evidence / "machine.jsonl").open("w") as machine,
         ):
             start = time.monotonic()
@@ -121,7 +128,8 @@ class Monitor:
             if write:
                 row = {"at_ms": _now_ms(), "service": name, "cpu_cores": round(cores, 4)}
                 row |= {"memory_bytes": tree.memory_bytes()}
-                _write(sink, row | {"net_in_bytes": None, "net_out_bytes": None})
+                network = {"net_in_bytes": None, "net_out_bytes": None}
+                _write(sink, row | network | {"source": "psutil"})
         return ours
 
     def _machine(self, before: Any, now: Any, span_s: float, ours: float) -> dict[str, Any]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import psutil
 
@@ -28,6 +29,12 @@ def _die_with_parent() -> None:
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+def _stdout(pipes: bool, wanted: bool, sink: BinaryIO) -> BinaryIO | int:
+    if pipes:
+        return subprocess.PIPE
+    return sink if wanted else subprocess.DEVNULL
+
+
 class Child:
     """A process of ours with a session of its own, its log, and a bounded end."""
 
@@ -39,18 +46,22 @@ class Child:
         log: Path,
         cwd: Path | None = None,
         pipes: bool = False,
+        stdin: Path | None = None,
+        stdout: bool = True,
     ) -> None:
+        """`stdin` is a file to read; without `stdout` the log holds only what goes to stderr."""
         self.name = name
         self.log = log
         log.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with held(), log.open("ab") as sink:
+            source = Path(os.devnull) if stdin is None else stdin
+            with held(), log.open("ab") as sink, source.open("rb") as given:
                 self.process = subprocess.Popen(
                     list(command),
                     env=dict(env),
                     cwd=cwd,
-                    stdin=subprocess.PIPE if pipes else subprocess.DEVNULL,
-                    stdout=subprocess.PIPE if pipes else sink,
+                    stdin=subprocess.PIPE if pipes else given,
+                    stdout=_stdout(pipes, stdout, sink),
                     stderr=sink,
                     text=True,
                     start_new_session=True,
@@ -67,6 +78,10 @@ class Child:
         """Its exit code, or None while it runs."""
         return self.process.poll()
 
+    def how_it_ended(self) -> str:
+        """For a person."""
+        return f"ended with exit code {self.exit_code()}"
+
     def log_tail(self, lines: int = LOG_TAIL_LINES) -> list[str]:
         """The last lines of its log that are not empty."""
         try:
@@ -77,6 +92,12 @@ class Child:
         except OSError:
             return []
         return [line.rstrip() for line in text.splitlines() if line.strip()][-lines:]
+
+    def keep_log(self, folder: Path) -> None:
+        """Have what it said so far in that folder too."""
+        if self.log.exists() and self.log.parent != folder:
+            folder.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(self.log, folder / self.log.name)
 
     def ask_to_stop(self) -> None:
         """SIGTERM to the process itself, as a container runtime does."""
@@ -136,12 +157,3 @@ def _of_session(session: int) -> list[int]:
         except (ProcessLookupError, PermissionError, psutil.Error):
             continue
     return found
-
-
-def stop_all(children: Sequence[Child], grace_s: float) -> None:
-    """Stop several at once within one grace period; every one is gone afterwards."""
-    deadline = time.monotonic() + grace_s
-    for child in children:
-        child.ask_to_stop()
-    for child in children:
-        child.stop(max(0.0, deadline - time.monotonic()))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from conductor.embedded import EmbeddedRuntime
 from conductor.progress import Progress
 from conductor.run_plan import RunPlan
+from conductor.runtime import Runtime
 from conductor.topics import Cluster
 from contract.engine import Topics
 from contract.workload import load_workload
@@ -18,7 +18,7 @@ _PATIENCE_S = 20.0
 _LOOK_S = 0.25
 
 
-def rehearse(plan: RunPlan, runtime: EmbeddedRuntime, cluster: Cluster, progress: Progress) -> None:
+def rehearse(plan: RunPlan, runtime: Runtime, cluster: Cluster, progress: Progress) -> None:
     """Publish at the rate of the run to come; nobody reads it, and how it went decides nothing.
 
     What is published does not matter to brokers: a recording, which may take minutes to read, is

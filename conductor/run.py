@@ -8,12 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 from conductor.conditions import Seen, conditions_of
-from conductor.embedded import EmbeddedRuntime
 from conductor.interrupts import held
 from conductor.monitor import Monitor, ProcessTree, cores_of
-from conductor.processes import Child
 from conductor.progress import Progress
 from conductor.run_plan import RunPlan
+from conductor.runtime import Running, Runtime
 from conductor.topics import Cluster
 from conductor.watch import Watch
 from contract.engine import Topics
@@ -41,16 +40,20 @@ class Run:
     drain_s_max = DRAIN_S_MAX
 
     def __init__(
-        self, plan: RunPlan, runtime: EmbeddedRuntime, cluster: Cluster, progress: Progress
+        self, plan: RunPlan, runtime: Runtime, cluster: Cluster, progress: Progress
     ) -> None:
         self.plan, self.runtime, self.cluster, self.progress = plan, runtime, cluster, progress
         kinds = load_workload(plan.settings.workload).kinds
         self.topics = Topics.of(plan.run_id, kinds)
         self.seen = Seen()
         self._watch = Watch(cluster, self.topics, plan.settings, self.seen, plan.owed)
-        self._monitor = Monitor(plan.folder.evidence, runtime.scratch, runtime.pids)
-        self._engine: Child | None = None
-        self._publisher: Child | None = None
+        self._monitor = Monitor(
+            plan.folder.evidence, runtime.scratch, runtime.pids, runtime.resources_file
+        )
+        self._began_ms = round(time.time() * 1000)
+        self._engine: Running | None = None
+        self._engine_services: list[str] = []
+        self._publisher: Running | None = None
 
     def execute(self) -> None:
         """Run to the end, or to the first death; the testimony is written in either case."""
@@ -105,6 +108,7 @@ class Run:
         """Start engine and publisher; the first record's due time is known afterwards."""
         self.progress.phase(f"start: {self.plan.spec.name}, publisher")
         self._monitor.start()
+        self.runtime.watch_resources(self.plan.folder.evidence)
         if self.plan.backlog:
             self._start_publisher()
             self._wait(self._backlog_is_there, START_S_MAX, "the backlog to be there")
@@ -113,7 +117,7 @@ class Run:
             self._wait_until_idle(engine)
             self._start_publisher()
 
-    def _start_engine(self) -> Child:
+    def _start_engine(self) -> Running:
         state = self.runtime.scratch / "state" / self.plan.run_id
         state.mkdir(parents=True)
         self._engine = self.runtime.start_engine(
@@ -122,6 +126,8 @@ class Run:
             self.plan.engine_order(self.runtime.bootstrap_servers, self.topics, str(state)),
             self.plan.folder.logs / "engine.log",
         )
+        theirs = [child for child in self.runtime.run_children if child is not self._publisher]
+        self._engine_services = [child.name for child in theirs]
         return self._engine
 
     def _start_publisher(self) -> None:
@@ -140,7 +146,7 @@ class Run:
         self._watch.count()
         return self.seen.progress[-1]["inputs"] >= self.plan.backlog
 
-    def _wait_until_idle(self, engine: Child) -> None:
+    def _wait_until_idle(self, engine: Running) -> None:
         """Until the engine has started, and brokers and evaluator have done what they were at."""
         self.plan.before_input()
         others = [pid for pid in self.runtime.pids().values() if pid != engine.pid]
@@ -265,7 +271,7 @@ class Run:
         done: Callable[[], bool],
         timeout_s: float,
         what: str,
-        may_end: list[Child] | None = None,
+        may_end: list[Running] | None = None,
     ) -> None:
         deadline = time.monotonic() + timeout_s
         while not done():
@@ -274,18 +280,24 @@ class Run:
                 raise TookTooLong(f"waited {timeout_s:.0f} s for {what}")
             time.sleep(POLL_S / 2)
 
-    def _check(self, may_end: list[Child] | None = None) -> None:
+    def _check(self, may_end: list[Running] | None = None) -> None:
         for child in self.runtime.dead():
             if child not in (may_end or []):
-                raise ServiceDied(f"{child.name} ended with exit code {child.exit_code()}")
+                raise ServiceDied(f"{child.name} {child.how_it_ended()}")
 
     def _note_deaths(self) -> None:
         deadline = time.monotonic() + DEATH_S_MAX
         while not (dead := self.runtime.dead()) and time.monotonic() < deadline:
             time.sleep(POLL_S / 2)
         for child in dead:
-            death = {"service": child.name, "exit_code": child.exit_code()}
-            self.seen.deaths.append(death | {"log_tail": child.log_tail()})
+            self.seen.deaths.append(
+                {
+                    "service": child.name,
+                    "exit_code": child.exit_code(),
+                    "says": child.how_it_ended(),
+                    "log_tail": child.log_tail(),
+                }
+            )
 
     def testify(self) -> None:
         """Write what the conductor saw."""
@@ -300,6 +312,9 @@ class Run:
             "bootstrap_servers": self.runtime.bootstrap_servers,
             "clock_broker": self.runtime.clock_broker,
             "same_machine": self.runtime.same_machine,
+            "engine_services": self._engine_services,
+            "observed_ms": {"from": self._began_ms, "to": round(time.time() * 1000)},
+            **self.runtime.resource_facts(),
         }
         sent = folder.evidence / "publisher.json"
         facts["last_slot"] = read_json(sent)["last_slot"] if sent.exists() else None

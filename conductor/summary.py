@@ -86,9 +86,6 @@ def _table(folder: CampaignFolder, campaign: dict[str, Any]) -> list[str]:
 def _row(run: dict[str, Any]) -> tuple[str, ...]:
     last, calm = run["latency_ms"]["last"], run["latency_ms"]["last_outside_stalls"]
     outputs = run["outputs"]
-    engine = next(
-        (v for k, v in run["resources"].items() if k == run["engine"]), {"cpu_cores_avg": None}
-    )
     verdict = "valid" if run["valid"] else "INVALID"
     return (
         run["stage"],
@@ -98,9 +95,17 @@ def _row(run: dict[str, Any]) -> tuple[str, ...]:
         f"{_ms(calm['p50'])} {_ms(calm['p99'])}",
         f"{_count(outputs['correct'])}/{_count(outputs['expected'])}",
         _ms(run["throughput"]["output_per_s"], 0),
-        "–" if engine["cpu_cores_avg"] is None else f"{engine['cpu_cores_avg']:.2f} cores",
+        _cores(run),
         verdict,
     )
+
+
+def _cores(run: dict[str, Any]) -> str:
+    """What all processes of the engine used together."""
+    own = run.get("engine_services") or [run["engine"]]
+    used = [run["resources"].get(name, {}).get("cpu_cores_avg") for name in own]
+    told = [cores for cores in used if cores is not None]
+    return f"{sum(told):.2f} cores" if told else "–"
 
 
 def _doubts(folder: CampaignFolder, campaign: dict[str, Any]) -> list[str]:

@@ -27,6 +27,7 @@ SEVERITIES: dict[str, Severity] = {
     "few-runs": "warning",
     "warming": "warning",
     "no-monitoring": "warning",
+    "monitoring-stood-in": "warning",
     "swapping": "warning",
     "low-disk": "warning",
 }

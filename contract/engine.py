@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self, TypeGuard
 
 from contract.errors import UsageError, unknown_name
 from contract.settings import RunSettings
 
+#: what a container, and the name that others find it by, may be called
+SERVICE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
+#: what Tollgate's own services are called, and how it numbers instances
+RESERVED = ("publisher", "evaluator", "machine", "namenode", "influxdb", "cadvisor", "kafka")
+_NUMBERED = re.compile(r"^(broker|datanode)$|-\d+$")
 Delivery = Literal["exactly-once", "at-least-once"]
 #: how long an engine may take from SIGTERM to its end
 STOP_S_MAX = 30
@@ -22,13 +28,32 @@ def is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+#: as `instances` of a [[service]]: as many as the run's INSTANCES
+AS_ASKED = "INSTANCES"
+
+
 @dataclass(frozen=True, slots=True)
 class Service:
     """One process of an engine; the first one's exit code is the engine's."""
 
     name: str
     command: tuple[str, ...]
-    instances: int
+    #: None: as many as the run's INSTANCES
+    instances: int | None
+    #: settings that must have these values, or the service is not started
+    only_with: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, raw: Mapping[str, Any]) -> Self:
+        """From a [[service]] table."""
+        given = raw.get("instances", 1)
+        count = None if given == AS_ASKED else int(given)
+        only_with = dict(raw.get("only_with", {}))
+        return cls(str(raw["name"]), tuple(map(str, raw["command"])), count, only_with)
+
+    def is_wanted(self, settings: Mapping[str, Any]) -> bool:
+        """Whether it is started with these settings."""
+        return all(settings.get(name) == value for name, value in self.only_with.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +87,16 @@ class EngineSpec:
     def read(cls, path: Path) -> Self:
         """Read an engine.toml; what is missing in it is said in a sentence."""
         try:
-            raw = tomllib.loads(path.read_text(encoding="utf-8"))
+            written = path.read_bytes()
         except FileNotFoundError:
             raise UsageError(f"{path} is missing: an engine needs an engine.toml") from None
+        return cls.parse(written, str(path))
+
+    @classmethod
+    def parse(cls, written: bytes, path: str) -> Self:
+        """Read what an engine.toml says; `path` is where it was."""
+        try:
+            raw = tomllib.loads(written.decode("utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise UsageError(f"{path} is not TOML: {error}") from None
         try:
@@ -79,10 +111,7 @@ class EngineSpec:
                     )
                     for e in raw["execution"]
                 ),
-                services=tuple(
-                    Service(s["name"], tuple(s["command"]), int(s.get("instances", 1)))
-                    for s in raw["service"]
-                ),
+                services=tuple(Service.read(s) for s in raw["service"]),
                 settings=dict(raw.get("settings", {})),
             )
         except KeyError as error:
@@ -103,6 +132,41 @@ class EngineSpec:
                 yield f"disorder_setting names {name}, which is no number of [settings]"
             if each.commits == "interval" and not is_number(self.settings.get("checkpoint_s")):
                 yield 'commits = "interval" needs the setting checkpoint_s'
+
+        yield from self._contradictions_of_services()
+
+    def _contradictions_of_services(self) -> Iterator[str]:
+        names = [service.name for service in self.services]
+        if len(set(names)) < len(names):
+            yield "two [[service]] have one name"
+        for service in self.services:
+            if not SERVICE_NAME.fullmatch(service.name):
+                yield f"the service's name {service.name!r} is not of a-z, 0-9 and -"
+            if service.name in RESERVED or _NUMBERED.search(service.name):
+                yield f"the service's name {service.name} is one that Tollgate gives"
+            if not service.command:
+                yield f"the service {service.name} has no command"
+            if service.instances is not None and service.instances < 1:
+                yield f"the service {service.name} has no instance"
+            for name in service.only_with:
+                if name not in self.settings:
+                    yield f"only_with of {service.name} names {name}, which is not in [settings]"
+        if self.services and self.services[0].only_with:
+            yield "the first [[service]] is the engine's life: it takes no only_with"
+
+    def started(self, settings: Mapping[str, Any], instances: int) -> list[tuple[Service, int]]:
+        """Each service that a run starts, and how many of it; refuses INSTANCES nobody heeds."""
+        wanted = [service for service in self.services if service.is_wanted(settings)]
+        if instances > 1 and all(service.instances is not None for service in wanted):
+            hints = {
+                f"{name}={value}"
+                for service in self.services
+                if service.instances is None
+                for name, value in service.only_with.items()
+            }
+            hint = f" (it does with ENGINE_SETTINGS={','.join(sorted(hints))})" if hints else ""
+            raise UsageError(f"engine {self.name} starts nothing INSTANCES={instances} times{hint}")
+        return [(service, service.instances or instances) for service in wanted]
 
     def choose(self, mode: str | None, dialect: str | None) -> Execution:
         """The mode and dialect that were asked for, by default the first that fit."""
@@ -131,6 +195,43 @@ class EngineSpec:
         for name in given:
             if name not in self.settings:
                 raise unknown_name(f"setting of engine {self.name}", name, self.settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which of an engine's processes this one is, and where all of them are."""
+
+    service: str
+    #: from 1
+    instance: int
+    #: service → host:port of each of its instances; the port is free for the process to listen on
+    peers: Mapping[str, tuple[str, ...]]
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """This process's own host and port."""
+        host, _, port = self.peers[self.service][self.instance - 1].rpartition(":")
+        return host, int(port)
+
+    def to_environment(self) -> dict[str, str]:
+        """As environment variables."""
+        peers = {name: list(addresses) for name, addresses in self.peers.items()}
+        return {
+            "SERVICE": self.service,
+            "INSTANCE": str(self.instance),
+            "PEERS": json.dumps(peers),
+        }
+
+    @classmethod
+    def from_environment(cls, env: Mapping[str, str]) -> Self:
+        """Read the environment back; a missing variable is named."""
+        try:
+            peers = {name: tuple(found) for name, found in json.loads(env["PEERS"]).items()}
+            return cls(env["SERVICE"], int(env["INSTANCE"]), peers)
+        except KeyError as error:
+            raise UsageError(f"the environment does not set {error.args[0]}") from None
+        except (ValueError, AttributeError, TypeError) as error:
+            raise UsageError(f"the environment is not well-formed: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ results/<campaign>/
       publisher.json             the publisher's: what it sent
       publisher-<i>.parquet      one row a record: slot, due_us, late_us, ack_us
       resources.jsonl            one line a service a second
+      processes.jsonl            in containers: the same as seen from outside, by this machine
+      engine-statistics.jsonl    in containers: what the Docker engine itself counted
       machine.jsonl              one line a second
       progress.jsonl             ends of the topics over time
 """
@@ -36,6 +38,9 @@ TOLD = (
     "dialect",
     "runtime",
     "settings",
+    "engine_services",
+    "limits",
+    "images",
 )
 ATTRIBUTIONS = ("mean", "last", "due")
 QUANTILES: tuple[tuple[str, float], ...] = (
@@ -85,6 +90,7 @@ RESOURCES_COLUMNS: tuple[tuple[str, str], ...] = (
     ("memory_bytes", "int64"),
     ("net_in_bytes", "int64"),
     ("net_out_bytes", "int64"),
+    ("source", "string"),
 )
 #: what `inputs` and `outputs` in the store hold: the topics as collected
 COLLECTED_COLUMNS = (

@@ -12,7 +12,7 @@ from contract.workload import load_workload
 Arrival = Literal["adjacent", "spread"]
 ARRIVALS: tuple[Arrival, ...] = ("adjacent", "spread")
 DIALECTS = ("eager", "windowed")
-RUNTIMES = ("embedded",)
+RUNTIMES = ("docker", "embedded")
 
 #: observations a second of a lane and kind: one a slot; a slot is a minute of data
 SECONDS_PER_SLOT_OF_DATA = 60

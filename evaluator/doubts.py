@@ -157,7 +157,8 @@ def _catches_up(f: Facts) -> bool:
 def _deaths(f: Facts) -> Iterator[Doubt]:
     for death in f.deaths:
         service = str(death["service"])
-        says = f"{service} died with exit code {death.get('exit_code')}."
+        how = death.get("says") or f"ended with exit code {death.get('exit_code')}"
+        says = f"{service} died: it {how}."
         if service.startswith("broker"):
             yield Doubt("broker-died", says)
         elif not service.startswith("publisher"):
@@ -185,6 +186,12 @@ def _host(f: Facts) -> Iterator[Doubt]:
         yield Doubt("noisy-host", f"{' and '.join(told)} while measuring.")
     if not f.monitoring:
         yield Doubt("no-monitoring", "Nobody measured what the services used.")
+    if f.stood_in:
+        says = (
+            f"cAdvisor reported nothing of {', '.join(f.stood_in)}: the Docker engine's own "
+            f"statistics stand in, which are coarser."
+        )
+        yield Doubt("monitoring-stood-in", says)
     if f.swapped_bytes > 0:
         says = f"The machine swapped {f.swapped_bytes / 2**20:.1f} MiB out during the run."
         yield Doubt("swapping", says)

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from contract.errors import TollgateError
-from contract.results import RunFolder, write_json
+from contract.results import RunFolder, read_json, write_json
 from contract.workload import load_workload
 from evaluator.collector import collect
 from evaluator.doubts import find_doubts, is_valid
@@ -18,6 +18,7 @@ from evaluator.evidence import Evidence
 from evaluator.findings import Findings, look
 from evaluator.gather import gather
 from evaluator.latency import write_latency
+from evaluator.monitoring import bring_resources
 from evaluator.resources import write_resources
 from evaluator.run_json import run_json
 from evaluator.slots import slot_rows, write_slots
@@ -32,14 +33,17 @@ def evaluate_run(
     campaign_id: str,
     *,
     collecting: bool,
+    kept: str | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[bool, dict[str, float]]:
     """Collect the topics if asked, evaluate them, write the run's files, run.json last.
 
     A run that failed is evaluated as far as its data go. Gives whether the run is valid, and
-    how long the phases took.
+    how long the phases took. `kept` is a store that the run's folder is copied to at the end.
     """
     run = RunFolder(run_dir)
+    if collecting:
+        bring_resources(run.evidence, read_json(run.conditions))
     evidence = Evidence.read(run)
     store = Store(spark, store_address, campaign_id, run_dir.name)
     phases_s: dict[str, float] = {}
@@ -75,5 +79,7 @@ def evaluate_run(
     doubts = find_doubts(facts)
     phases_s["evaluate"] = round(clock() - began, 3)
     value = run_json(evidence, findings, counted, rows, doubts, phases_s, faulty, not_collected)
+    if kept is not None and not_collected is None:
+        store.copy_to(kept)
     write_json(run.run_json, value)
     return is_valid(doubts), phases_s

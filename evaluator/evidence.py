@@ -132,6 +132,14 @@ class Evidence:
                 found.setdefault(line["service"], []).append(line)
         return found
 
+    def stood_in(self) -> list[str]:
+        """Services of which cAdvisor said nothing in the window, but the Docker engine did."""
+        return sorted(
+            service
+            for service, lines in self.of_service().items()
+            if all(line.get("source") == "docker" for line in lines)
+        )
+
     def machine_measured(self) -> list[dict[str, Any]]:
         """The machine's lines within the measured window."""
         span = self.axis.span_ms

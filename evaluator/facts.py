@@ -49,5 +49,7 @@ class Facts:
     steal_share: float | None = None
     foreign_share: float | None = None
     monitoring: bool = True
+    #: services that the Docker engine's own statistics stand in for
+    stood_in: list[str] = field(default_factory=list)
     swapped_bytes: int = 0
     disk_free_bytes: int | None = None

@@ -90,6 +90,7 @@ def _host(evidence: Evidence) -> dict[str, Any]:
     free = [look["disk_free_bytes"] for look in evidence.machine if look.get("disk_free_bytes")]
     return {
         **shares,
+        "stood_in": evidence.stood_in(),
         "monitoring": bool(evidence.conditions.get("monitoring")) and bool(evidence.resources),
         "swapped_bytes": swapped[-1] - swapped[0] if swapped else 0,
         "disk_free_bytes": min(free, default=None),

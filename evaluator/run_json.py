@@ -60,7 +60,8 @@ def run_json(
 
 def _failure(told: dict[str, Any], not_collected: str | None) -> dict[str, Any] | None:
     for death in told.get("deaths") or []:
-        says = f"{death['service']} died with exit code {death.get('exit_code')}"
+        how = death.get("says") or f"ended with exit code {death.get('exit_code')}"
+        says = f"{death['service']} died: it {how}"
         log_tail = death.get("log_tail") or []
         return {"service": death["service"], "says": says, "log_tail": log_tail}
     if not_collected is not None:

@@ -57,6 +57,7 @@ def _do(spark: SparkSession, order: dict[str, Any]) -> dict[str, Any]:
             order["store"],
             order["campaign_id"],
             collecting=asked == "run",
+            kept=order.get("kept"),
         )
         return {"ok": True, "valid": valid, "phases_s": phases_s}
     if asked == "campaign":

@@ -12,6 +12,17 @@ from pyspark.sql import SparkSession
 
 from contract.class_archive import class_archive_options, note_class_path, quoted
 
+#: a DataNode that is lost costs seconds, not minutes
+_HDFS = {
+    "dfs.replication": "2",
+    "dfs.client.socket-timeout": "5000",
+    "dfs.datanode.socket.write.timeout": "10000",
+    "dfs.client.use.datanode.hostname": "false",
+    "ipc.client.connect.timeout": "2000",
+    "ipc.client.connect.max.retries.on.timeouts": "5",
+    "ipc.ping.interval": "5000",
+    "ipc.client.rpc-timeout.ms": "30000",
+}
 _ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -67,6 +78,7 @@ def start_spark(cores: int | None = None) -> SparkSession:
         "spark.sql.execution.pythonUDF.pandas.preferIntExtensionDtype": "true",
         "spark.sql.sources.default": "parquet",
         "spark.sql.parquet.compression.codec": "zstd",
+        **{f"spark.hadoop.{name}": value for name, value in _HDFS.items()},
         "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from contract.errors import TollgateError
+from contract.errors import ServiceFailed, TollgateError
 
 _COLLECTED = (
     "topic string, partition int, offset long, timestamp_ms long, timestamp_type int, "
@@ -62,6 +64,22 @@ class Store:
     def write_verdicts(self, verdicts: DataFrame) -> None:
         """Keep the verdict on each output."""
         verdicts.write.mode("overwrite").parquet(self._path("verdicts"))
+
+    def copy_to(self, address: str) -> None:
+        """Have this run's folder in another store too, as it is."""
+        other = Store(self.spark, address, self.campaign_id, self.run_name)
+        jvm: Any = self.spark._jvm
+        conf = self.spark._jsc.hadoopConfiguration()
+        source, target = (jvm.org.apache.hadoop.fs.Path(s._path("")) for s in (self, other))
+        try:
+            whole = jvm.org.apache.hadoop.fs.FileUtil.copy(
+                source.getFileSystem(conf), source, target.getFileSystem(conf), target, False, conf
+            )
+            if not whole:
+                raise ServiceFailed(f"{source} could not be copied to {target}")
+        except Py4JJavaError as error:
+            says = str(error.java_exception.getMessage())[:300]
+            raise ServiceFailed(f"copying {source} to {target} failed: {says}") from error
 
     def partitions(self) -> DataFrame:
         """Topic, partition, offset, timestamp of all records: to see how they were appended."""

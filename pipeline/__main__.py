@@ -12,19 +12,24 @@ from types import FrameType
 from typing import Any
 
 from contract.class_archive import class_archive_options, note_class_path, quoted
-from contract.engine import EngineOrder
+from contract.engine import EngineOrder, Place
 from contract.errors import ExitCode, TollgateError
+from pipeline.cluster import cluster_command, cluster_environment
 from pipeline.settings import Tuning, check, master_of, plan_of, spark_conf
 
 POLL_S = 0.5
 
 
-def main() -> int:
+def main(words: list[str]) -> int:
     """Run until SIGTERM (0), a refusal (64) or the query's death (1)."""
     try:
         order = EngineOrder.from_environment(os.environ)
         check(order)
         tuning = Tuning.of(order.engine_settings)
+        place = Place.from_environment(os.environ)
+        if words:
+            command = cluster_command(words[0], order, tuning, place)
+            os.execvpe(command[0], command, {**os.environ, **cluster_environment()})
     except TollgateError as refusal:
         print(f"spark engine: {refusal}", file=sys.stderr)
         return ExitCode.ENGINE_REFUSES
@@ -35,11 +40,12 @@ def main() -> int:
 
     signal.signal(signal.SIGTERM, on_signal)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return _run(order, tuning, stopping)
+    return _run(order, tuning, place, stopping)
 
 
-def _run(order: EngineOrder, tuning: Tuning, stopping: threading.Event) -> int:
+def _run(order: EngineOrder, tuning: Tuning, place: Place, stopping: threading.Event) -> int:
     # Imported late: a refusal must not wait for Spark.
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -55,10 +61,14 @@ def _run(order: EngineOrder, tuning: Tuning, stopping: threading.Event) -> int:
         *filter(None, tuning.jvm_options.replace("+-", " -").split()),
     ]
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"--driver-java-options '{quoted(options)}' pyspark-shell"
-    builder = SparkSession.builder.master(master_of(order))
-    for name, value in spark_conf(order, tuning, jars).items():
+    builder = SparkSession.builder.master(master_of(order, tuning, place))
+    for name, value in spark_conf(order, tuning, place, jars).items():
         builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    try:
+        spark = builder.getOrCreate()
+    except Py4JJavaError as error:
+        print(f"spark engine: {error.java_exception.getMessage()}", file=sys.stderr)
+        return ExitCode.FAILURE
     jvm: Any = spark._jvm
     system = jvm.java.lang.System
     note_class_path("spark", os.environ, lambda: str(system.getProperty("java.class.path")))
@@ -80,4 +90,4 @@ def _run(order: EngineOrder, tuning: Tuning, stopping: threading.Event) -> int:
     return ExitCode.VALID
 
 
-sys.exit(main())
+sys.exit(main(sys.argv[1:]))

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from contract.engine import EngineOrder
+from contract.engine import EngineOrder, Place
 from contract.errors import UsageError, unknown_name
 from contract.workload import load_workload
 
@@ -17,6 +18,8 @@ PAIRS = {"real-time": ("eager",), "micro-batch": ("windowed", "eager")}
 REAL_TIME_SLOTS = 512
 
 
+#: besides addresses
+MASTERS = ("local", "cluster")
 #: settings that are one of a few words
 CHOICES = {"state_store": ("rocksdb", "memory"), "checkpoint_files": ("plain", "spark")}
 
@@ -38,6 +41,7 @@ class Tuning:
     watermark_ms: int
     state_kept_ms: int
     linger_ms: int
+    master: str
     memory_mb: int
     jvm_options: str
     state_store: str
@@ -57,6 +61,11 @@ class Tuning:
         missing = [name for name in known if name not in given]
         if missing:
             raise UsageError(f"ENGINE_SETTINGS lacks {', '.join(missing)}")
+        if given["master"] not in MASTERS and "://" not in given["master"]:
+            raise UsageError(
+                f"master={given['master']} is neither of {', '.join(MASTERS)} nor an address "
+                f"such as spark://host:7077"
+            )
         for name, choices in CHOICES.items():
             if given[name] not in choices:
                 raise unknown_name(f"value of {name}", given[name], choices)
@@ -80,20 +89,47 @@ def plan_of(order: EngineOrder, tuning: Tuning) -> Plan:
     return Plan(order.dialect, f"{lateness_ms} milliseconds")
 
 
-def master_of(order: EngineOrder) -> str:
-    """Threads of one process; as many as have to run at once."""
-    return f"local[{REAL_TIME_SLOTS if order.mode == 'real-time' else order.parallelism}]"
+def slots_of(order: EngineOrder) -> int:
+    """How many tasks may have to run at once, on one worker too."""
+    return REAL_TIME_SLOTS if order.mode == "real-time" else order.parallelism
 
 
-def spark_conf(order: EngineOrder, tuning: Tuning, jars: Path) -> dict[str, str]:
+def master_of(order: EngineOrder, tuning: Tuning, place: Place) -> str:
+    """Threads of one process, the cluster of the run's own, or the one that was named."""
+    match tuning.master:
+        case "local":
+            return f"local[{slots_of(order)}]"
+        case "cluster":
+            return f"spark://{place.peers['master'][0]}"
+        case address:
+            return address
+
+
+def cluster_conf(order: EngineOrder, tuning: Tuning, place: Place, jars: Path) -> dict[str, str]:
+    """What a driver of a cluster needs besides: executors call it back and get its jars from it."""
+    if tuning.master == "local":
+        return {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    host, port = place.address
+    return {
+        "spark.driver.host": host,
+        "spark.driver.bindAddress": host,
+        "spark.driver.port": str(port),
+        "spark.jars": ",".join(f"file://{quote(str(jar))}" for jar in sorted(jars.glob("*.jar"))),
+        "spark.executor.memory": f"{tuning.memory_mb}m",
+        "spark.executor.cores": str(slots_of(order)),
+        "spark.executor.extraJavaOptions": "-XX:-UsePerfData",
+        "spark.cores.max": str(slots_of(order) * order.instances),
+    }
+
+
+def spark_conf(order: EngineOrder, tuning: Tuning, place: Place, jars: Path) -> dict[str, str]:
     """Every Spark setting of the job. Why each value: docs/decisions/0004-spark.md."""
     streaming = "spark.sql.streaming"
     conf = {
         "spark.app.name": order.run_id,
         "spark.driver.memory": f"{tuning.memory_mb}m",
         "spark.driver.extraClassPath": ":".join(str(jar) for jar in sorted(jars.glob("*.jar"))),
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
+        **cluster_conf(order, tuning, place, jars),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": f"{order.state_dir}/local",

@@ -101,7 +101,33 @@ def machine_section(campaign: Campaign) -> list[Html]:
     parts = [el("h3", "Machine"), facts(pairs), el("h3", "Pins"), facts(pinned)]
     if packages:
         parts += [el("h3", "Packages"), facts(list(packages.items()))]
-    return parts
+    return [*parts, *_containers(campaign)]
+
+
+def _containers(campaign: Campaign) -> list[Html]:
+    """Which image each service ran, and what it was allowed to take."""
+    images, limits = (mapping(campaign.one.get(name)) for name in ("images", "limits"))
+    if not images:
+        return []
+    head = ("service", "image", "id", "CPUs", "on cores", "memory")
+    body = []
+    for service, image in images.items():
+        limit = mapping(limits.get(service))
+        cells = (
+            service,
+            str(dig(image, "tag")),
+            str(dig(image, "id")).removeprefix("sha256:")[:12],
+            str(limit.get("cpus", "")),
+            str(limit.get("cpuset", "")),
+            memory(number(limit.get("memory_bytes"))),
+        )
+        body.append(el("tr", *(el("td", cell) for cell in cells)))
+    table = el(
+        "table",
+        el("thead", el("tr", *(el("th", name, scope="col") for name in head))),
+        el("tbody", *body),
+    )
+    return [el("h3", "Containers and their limits"), el("div", table, class_="scroll")]
 
 
 def check_section(campaign: Campaign) -> list[Html]:
@@ -119,7 +145,7 @@ def check_section(campaign: Campaign) -> list[Html]:
     if command:
         parts.append(el("p", "To make the measurement again:"))
         parts.append(el("pre", command, tabindex=0, aria_label="Command to repeat"))
-    store = dig(campaign.json, "store")
+    store = dig(campaign.json, "store_kept") or dig(campaign.json, "store")
     if store:
         parts.append(
             el("p", "The topics as they were collected, and the verdict on each output: ",

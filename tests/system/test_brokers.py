@@ -29,10 +29,12 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     """A client of three brokers of the test's own."""
     home = Home(HOME)
     java = find_java(home.artifacts)
-    ensure_artifacts(home.artifacts_lock, home.artifacts, java, print)
+    ensure_artifacts(home.artifacts_lock, home.artifacts, java, print, ["kafka"])
+    program = home.path / "images" / "kafka" / "entrypoint"
     jars, classes = home.artifacts / "kafka", tmp_path / "classes"
     classes.mkdir()
-    brokers = EmbeddedBrokers(BROKERS, tmp_path / "state", tmp_path / "logs", jars, java, classes)
+    state, logs = tmp_path / "state", tmp_path / "logs"
+    brokers = EmbeddedBrokers(BROKERS, state, logs, program, jars, java, classes)
     try:
         brokers.start()
         client = brokers.wait_until_ready(lambda _: None)

@@ -33,7 +33,10 @@ def test_ctrl_c_leaves_nothing(tollgate: Tollgate, phase: str) -> None:
 
 @pytest.mark.parametrize(
     ("victim", "word", "doubt"),
-    [("example", "engine.py", "engine-died"), ("broker-2", "broker-2.properties", "broker-died")],
+    [
+        ("example", "engine.py", "engine-died"),
+        ("broker-2", "broker-2/server.properties", "broker-died"),
+    ],
 )
 def test_a_killed_service_ends_the_run_and_is_named(
     tollgate: Tollgate, victim: str, word: str, doubt: str

@@ -11,7 +11,19 @@ import pytest
 
 from conductor.home import Home
 from conductor.interrupts import SIGNALS
-from tests.unit.conductor.fakes import ROOT, Clock
+from tests.unit.conductor.fakes import NO_DOCKER, ROOT, Clock
+
+
+@pytest.fixture(autouse=True)
+def no_docker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether an engine answers on this machine changes no test: here none does."""
+    monkeypatch.setattr("conductor.asked.what_docker_lacks", lambda: NO_DOCKER)
+
+
+@pytest.fixture
+def docker(monkeypatch: pytest.MonkeyPatch, no_docker: None) -> None:  # noqa: ARG001
+    """A Docker engine and a compose are there, as far as anybody asks."""
+    monkeypatch.setattr("conductor.asked.what_docker_lacks", lambda: None)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from typing import Any
 
 from conductor.embedded import EmbeddedRuntime
 from conductor.processes import Child
+from conductor.runtime import Running
 from conductor.topics import Cluster
 from contract.engine import EngineOrder, EngineSpec
 from contract.errors import ServiceFailed
@@ -21,6 +22,8 @@ ENGINES = ROOT / "images" / "engines"
 WAIT_S_MAX = 30.0
 #: above what Linux gives a process
 NO_PID = 2**22 + 7
+#: what is said where no Docker engine answers
+NO_DOCKER = "no Docker engine answers (here is none)"
 
 
 class Clock:
@@ -172,7 +175,9 @@ class FakeRuntime(EmbeddedRuntime):
         self.scratch, self._clock, self._cluster = scratch, clock, cluster
         self.engine = FakeChild("spark", ["one", "the last words"])
         self.publisher = FakeChild("publisher", stops=self._publisher_stops)
-        self.run_children: list[Child] = []
+        self.run_children: list[Running] = []
+        #: services of the engine besides the first
+        self.aides: list[FakeChild] = []
         self.order: EngineOrder | None = None
         self.publisher_env: dict[str, str] = {}
         self.stop_code: int | None = 0
@@ -186,19 +191,19 @@ class FakeRuntime(EmbeddedRuntime):
         return "127.0.0.1:1"
 
     @property
-    def brokers(self) -> list[Child]:
+    def brokers(self) -> list[Running]:
         return []
 
     def start_engine(
         self, _folder: Path, _spec: EngineSpec, order: EngineOrder, _log: Path
-    ) -> Child:
+    ) -> Running:
         self.before_engine()
         self.order = order
         self.started.append("engine")
-        self.run_children.append(self.engine)
+        self.run_children += [self.engine, *self.aides]
         return self.engine
 
-    def start_publisher(self, env: Mapping[str, str], _log: Path) -> Child:
+    def start_publisher(self, env: Mapping[str, str], _log: Path) -> Running:
         self.publisher_env = dict(env)
         self.started.append("publisher")
         self.run_children.append(self.publisher)
@@ -217,7 +222,7 @@ class FakeRuntime(EmbeddedRuntime):
         sent = {"last_slot": self._cluster.slots() - 1}
         write_json(Path(self.publisher_env["EVIDENCE_DIR"]) / "publisher.json", sent)
 
-    def stop_engine(self, _engine: Child) -> int | None:
+    def stop_engine(self, _engine: Running) -> int | None:
         self.started.append("engine stopped")
         return self.stop_code
 

@@ -9,11 +9,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from conductor.asked import KNOWN, REPEAT_MAX, read_words, understand
+from conductor.appliance.presence import HDFS
+from conductor.asked import (
+    DOCKER_BROKERS,
+    KNOWN,
+    REPEAT_MAX,
+    EngineChoice,
+    read_words,
+    understand,
+)
 from conductor.home import Home
-from contract.engine import engine_settings_for
-from contract.errors import UsageError
-from tests.unit.conductor.fakes import ROOT
+from contract.engine import EngineSpec, engine_settings_for
+from contract.errors import EnvironmentLacking, UsageError
+from tests.unit.conductor.fakes import NO_DOCKER, ROOT
 
 ENGINE_TOML = """
 name = "mine"
@@ -135,6 +143,7 @@ def test_each_run_gets_the_settings_of_its_stage(home: Home) -> None:
         ("BROKERS=1", "brokers", 1),
         ("PARTITIONS=5", "partitions", 5),
         ("PARALLELISM=4", "parallelism", 4),
+        ("INSTANCES=1", "instances", 1),
         ("SEED=9", "seed", 9),
         ("TEMPORAL_SCALE=120", "temporal_scale", 120.0),
         ("ARRIVAL=spread", "arrival", "spread"),
@@ -160,6 +169,7 @@ def test_every_setting_of_a_run_can_be_given(
         (["ENGINE=sparc"], "did you mean spark?"),
         (["WORKLOAD=trafic"], "did you mean traffic?"),
         (["RUNTIME=embeded"], "did you mean embedded?"),
+        (["RUNTIME=doker"], "did you mean docker?"),
         (["MODE=micro-bach"], "did you mean micro-batch?"),
         (["ARRIVAL=spred"], "did you mean spread?"),
     ],
@@ -213,7 +223,8 @@ def test_mode_and_dialect_must_be_a_pair_of_the_engine(home: Home) -> None:
 
 def test_an_engine_may_be_a_folder_anywhere(mine: Path, home: Home) -> None:
     asked = understand([f"ENGINE={mine}", "STAGE=ingest"], home)
-    assert (asked.engine_folder, asked.settings.engine) == (mine, "mine")
+    assert (asked.engine.folder, asked.settings.engine) == (mine, "mine")
+    assert asked.engine.image is None
     refused([f"ENGINE={mine.parent}/none"], home, "has no engine.toml")
 
 
@@ -284,13 +295,146 @@ def test_the_store_is_a_folder_of_this_machine(tmp_path: Path, home: Home) -> No
     assert understand([f"STORE=file:{tmp_path}"], home).store == f"file:{tmp_path}"
     assert understand([f"STORE=file://{tmp_path}"], home).store == f"file:{tmp_path}"
     assert understand(["STORE=file:~/s"], home).store == f"file:{Path.home()}/s"
-    for elsewhere in ("hdfs://host/x", "s3a://bucket", "hdfs:x"):
-        refused([f"STORE={elsewhere}"], home, "stores to file: only")
 
 
-def test_what_only_docker_could_do_is_refused(home: Home) -> None:
-    refused(["ENGINE_IMAGE=x:1"], home, "ENGINE_IMAGE needs RUNTIME=docker")
-    refused(["RUNTIME=docker"], home, "unknown RUNTIME 'docker'")
+@pytest.mark.parametrize("address", ["hdfs://host:8020/x", "s3a://bucket/of mine"])
+def test_the_store_may_be_wherever_spark_can_write(address: str, home: Home) -> None:
+    assert understand([f"STORE={address}", "RUNTIME=embedded"], home).store == address
+
+
+@pytest.mark.parametrize("text", ["hdfs:x", "hdfs:/x"])
+def test_an_address_that_is_none_is_not_taken_for_a_folder(text: str, home: Home) -> None:
+    refused([f"STORE={text}"], home, f"STORE={text}")
+
+
+def test_where_no_engine_answers_services_are_processes(home: Home) -> None:
+    for words in ([], ["RUNTIME=auto"]):
+        asked = understand(words, home)
+        assert asked.settings.runtime == "embedded"
+        assert asked.runtime_says == "embedded: no Docker engine answers"
+        assert asked.settings.brokers == 3
+
+
+@pytest.mark.parametrize("words", [["RUNTIME=docker"], ["ENGINE_IMAGE=x:1"]])
+def test_containers_that_cannot_be_had_are_refused_with_what_is_lacking(
+    words: list[str], home: Home
+) -> None:
+    with pytest.raises(EnvironmentLacking, match=re.escape(NO_DOCKER)):
+        understand(words, home)
+
+
+@pytest.mark.usefixtures("docker")
+def test_where_an_engine_answers_services_are_containers(home: Home) -> None:
+    asked = understand([], home)
+    assert asked.settings.runtime == "docker"
+    assert asked.runtime_says == "docker: a Docker engine answers"
+    assert asked.store == HDFS
+    assert asked.settings.brokers == DOCKER_BROKERS == 5
+    assert asked.engine == EngineChoice(asked.spec, home.engines / "spark")
+    assert understand(["RUNTIME=docker"], home).runtime_says == "docker: as asked"
+    assert understand(["BROKERS=2"], home).settings.brokers == 2
+
+
+@pytest.mark.usefixtures("docker")
+def test_processes_are_had_for_the_asking_though_an_engine_answers(home: Home) -> None:
+    asked = understand(["RUNTIME=embedded"], home)
+    assert (asked.settings.runtime, asked.runtime_says) == ("embedded", "embedded: as asked")
+    assert asked.settings.brokers == 3
+    assert asked.store == f"file:{home.results}/store"
+
+
+def test_nobody_asks_for_an_engine_where_processes_are_wanted(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asks() -> str:
+        raise AssertionError
+
+    monkeypatch.setattr("conductor.asked.what_docker_lacks", asks)
+    assert understand(["RUNTIME=embedded"], home).settings.runtime == "embedded"
+
+
+@pytest.mark.usefixtures("docker")
+def test_the_appliance_stores_in_its_own_hdfs_or_in_a_folder(tmp_path: Path, home: Home) -> None:
+    results = Home(ROOT, tmp_path)
+    assert understand([f"STORE={tmp_path}/store"], results).store == f"file:{tmp_path}/store"
+    for elsewhere in ("hdfs://host/x", "s3a://bucket"):
+        refused([f"STORE={elsewhere}"], home, f"STORE={elsewhere}: the appliance's network")
+
+
+@pytest.mark.usefixtures("docker")
+def test_an_engine_without_a_dockerfile_runs_as_a_process_only(mine: Path, home: Home) -> None:
+    words = [f"ENGINE={mine}", "STAGE=ingest"]
+    refused(words, home, f"{mine} has no Dockerfile")
+    assert understand([*words, "RUNTIME=embedded"], home).engine.folder == mine
+    (mine / "Dockerfile").touch()
+    assert understand(words, home).engine.folder == mine
+
+
+@pytest.fixture
+def image(monkeypatch: pytest.MonkeyPatch, mine: Path) -> list[str]:
+    """Images that say of themselves what `mine` does; gives those that were asked."""
+    asked: list[str] = []
+
+    def spec_of_image(name: str) -> EngineSpec:
+        asked.append(name)
+        return EngineSpec.read(mine / "engine.toml")
+
+    monkeypatch.setattr("conductor.asked.spec_of_image", spec_of_image)
+    return asked
+
+
+@pytest.mark.usefixtures("docker")
+def test_an_engine_may_be_an_image_that_says_what_it_does(image: list[str], home: Home) -> None:
+    asked = understand(["ENGINE_IMAGE=somebody/mine:1", "STAGE=all"], home)
+    assert image == ["somebody/mine:1"]
+    assert (asked.spec.name, asked.engine.image) == ("mine", "somebody/mine:1")
+    assert asked.settings.engine == "mine"
+    assert asked.stages == ("ingest", "parse", "join")
+    words = ["ENGINE_IMAGE=somebody/mine:1", "ENGINE=spark"]
+    refused(words, home, "ENGINE and ENGINE_IMAGE name two engines")
+
+
+@pytest.mark.parametrize("words", [[], ["ENGINE=spark"]])
+def test_a_process_is_started_from_no_image(words: list[str], home: Home) -> None:
+    says = "ENGINE_IMAGE is an image for RUNTIME=docker"
+    refused(["ENGINE_IMAGE=x:1", "RUNTIME=embedded", *words], home, says)
+
+
+CLUSTER_TOML = """
+[[service]]
+name = "worker"
+command = ["./run", "worker"]
+instances = "INSTANCES"
+only_with = { how = "cluster" }
+"""
+
+
+def test_instances_are_refused_where_nobody_would_heed_them(mine: Path, home: Home) -> None:
+    words = [f"ENGINE={mine}", "STAGE=ingest", "INSTANCES=3"]
+    refused(words, home, "engine mine starts nothing INSTANCES=3 times")
+    text = ENGINE_TOML.replace("[settings]", f"{CLUSTER_TOML}[settings]")
+    (mine / "engine.toml").write_text(text)
+    refused(words, home, "it does with ENGINE_SETTINGS=how=cluster")
+    asked = understand([*words, "ENGINE_SETTINGS=how=cluster"], home)
+    assert asked.settings.instances == 3
+    refused([f"ENGINE={mine}", "INSTANCES=0"], home, "INSTANCES=0 cannot be")
+
+
+def test_a_master_is_a_setting_of_engines_that_know_one(mine: Path, home: Home) -> None:
+    words = [f"ENGINE={mine}", "STAGE=ingest", "SPARK_MASTER=spark://host:7077"]
+    refused(words, home, "SPARK_MASTER=spark://host:7077: engine mine knows no master")
+    text = ENGINE_TOML.replace("[settings]", '[settings]\nmaster = "local"')
+    (mine / "engine.toml").write_text(text)
+    chosen = understand(words, home).settings.engine_settings
+    assert chosen == {"master": "spark://host:7077"}
+
+
+def test_spark_has_a_cluster_of_as_many_workers_as_are_asked_for(home: Home) -> None:
+    refused(["INSTANCES=2"], home, "it does with ENGINE_SETTINGS=master=cluster")
+    asked = understand(["INSTANCES=2", "SPARK_MASTER=cluster"], home)
+    assert asked.settings.instances == 2
+    assert asked.settings.engine_settings == {"master": "cluster"}
+    assert understand([], home).settings.engine_settings == {}
 
 
 def test_an_empty_value_is_nothing_said_and_the_last_word_counts() -> None:
@@ -311,5 +455,9 @@ def test_whatever_is_asked_is_understood_or_a_users_mistake(words: list[tuple[st
         asked = understand([f"{name}={value}" for name, value in words], home)
     except UsageError as error:
         assert str(error)
+        return
+    except EnvironmentLacking as error:
+        assert str(error) == NO_DOCKER
+        assert words and {"RUNTIME", "ENGINE_IMAGE"} & {name for name, _ in words}
         return
     assert asked.stages and 1 <= asked.repeat <= REPEAT_MAX

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from conductor.appliance.presence import HDFS
 from conductor.asked import understand
 from conductor.bench import Campaign, keep_broker_logs, point_latest_at
 from conductor.conditions import Seen
@@ -18,6 +19,7 @@ from conductor.home import Home
 from conductor.java import Java
 from conductor.progress import Progress
 from conductor.run_plan import RunPlan
+from conductor.runtimes import Ready
 from contract.errors import EnvironmentLacking, ServiceFailed
 from contract.results import RunFolder, read_json, write_json
 from tests.unit.conductor.fakes import NO_PID, Clock, FakeChild, FakeCluster, FakeRuntime
@@ -75,7 +77,10 @@ class World:
         self.errors: dict[str, BaseException] = {}
         self.failures: dict[str, ServiceFailed] = {}
         self.runtime = FakeRuntime(folder, clock, FakeCluster(clock))
-        self.child = SimpleNamespace(pid=NO_PID)
+        self.pid = NO_PID
+        self.beside: list[tuple[int, ...]] = []
+        self.orders: list[dict[str, Any]] = []
+        self.asked: list[tuple[Any, ...]] = []
         self._given: dict[str, Any] = {}
         self.told = io.StringIO()
 
@@ -84,6 +89,7 @@ class World:
     def give(self, order: dict[str, Any]) -> None:
         assert not self._given
         self._given = order
+        self.orders.append(order)
         self.happened.append(f"give {Path(order['run_dir']).name}")
 
     def take(self, _timeout_s: float, _tick: Tick) -> dict[str, Any]:
@@ -109,6 +115,7 @@ class World:
     def run(self, plan: RunPlan, *_: Any) -> Any:
         name = plan.folder.path.name
         seen = Seen()
+        self.beside.append(plan.beside)
 
         def execute() -> None:
             self.happened.append(f"start {name}")
@@ -125,11 +132,19 @@ class World:
         self.rehearsed.append(plan.folder.path.name)
 
     @contextmanager
-    def services(self, *_: Any) -> Iterator[Any]:
+    def services(self, make: Any, brokers: int, *_: Any) -> Iterator[Any]:
+        assert (make, brokers) == (self.make, self.asked[-1][3])
         try:
             yield SimpleNamespace(runtime=self.runtime, cluster=None, evaluator=self)
         finally:
             self.happened.append("down")
+
+    def have_runtime(self, *asked: Any) -> Ready:
+        self.asked.append(asked)
+        return Ready(self.make, {"version": "20"} if asked[0] == "docker" else None)
+
+    def make(self, _scratch: Path) -> FakeRuntime:
+        return self.runtime
 
     def campaign(self, *words: str) -> Campaign:
         asked = understand(words, self.home)
@@ -141,7 +156,7 @@ def world(home: Home, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """No broker, no engine, no evaluator: their fakes."""
     made = World(home, clock, tmp_path)
     monkeypatch.setattr("conductor.bench.find_java", lambda _: Java(Path("/java"), "21"))
-    monkeypatch.setattr("conductor.bench.ensure_artifacts", lambda *_: None)
+    monkeypatch.setattr("conductor.bench.have_runtime", made.have_runtime)
     monkeypatch.setattr("conductor.bench.lacks", lambda *_: [])
     monkeypatch.setattr("conductor.bench.services", made.services)
     monkeypatch.setattr("conductor.bench.Run", made.run)
@@ -185,7 +200,12 @@ def test_what_each_run_came_to_is_told(world: World) -> None:
 
 
 def test_a_death_ends_the_campaign_which_is_judged_and_said_all_the_same(world: World) -> None:
-    world.deaths["1-parse"] = {"service": "spark", "exit_code": 137, "log_tail": ["a", "b"]}
+    world.deaths["1-parse"] = {
+        "service": "spark",
+        "exit_code": 137,
+        "says": "ended with exit code 137",
+        "log_tail": ["a", "b"],
+    }
     result = world.campaign("STAGE=2").execute()
     assert world.happened == [
         *("start 1-parse", "end 1-parse", "give 1-parse", "take 1-parse", "campaign", "down")
@@ -193,7 +213,7 @@ def test_a_death_ends_the_campaign_which_is_judged_and_said_all_the_same(world: 
     assert [run["ended"] for run in result["runs"]] == ["failed"]
     assert result["complete"] is False
     assert result["says"] == (
-        "spark died in run runs/1-parse with exit code 137; its log ends:\n  a\n  b"
+        "spark died in run runs/1-parse: it ended with exit code 137; its log ends:\n  a\n  b"
     )
 
 
@@ -286,3 +306,52 @@ def test_a_campaign_tells_whether_all_stages_were_asked_for(
     word: str, asked_all: bool, world: World
 ) -> None:
     assert world.campaign(word).conditions["asked_all"] is asked_all
+
+
+def test_a_runtime_is_had_for_what_was_asked_once_the_machine_was_looked_at(world: World) -> None:
+    campaign = world.campaign("STAGE=2", "BROKERS=2", "CHECKPOINT=7", "ENGINE_SETTINGS=linger_ms=3")
+    campaign.execute()
+    ((name, choice, settings, brokers, folder, store, home, java, _),) = world.asked
+    assert (name, choice.spec.name, brokers) == ("embedded", "spark", 2)
+    assert (settings["linger_ms"], settings["checkpoint_s"]) == (3, 7)
+    assert (folder, home) == (campaign.folder.path, world.home)
+    assert store == f"file:{world.home.results}/store"
+    assert java == Java(Path("/java"), "21")
+    assert campaign.conditions["pins"]["docker"] is None
+
+
+@pytest.mark.usefixtures("docker")
+def test_containers_need_no_java_of_this_machine(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_java(_: object) -> Java:
+        raise EnvironmentLacking("no Java 17 or newer was found")
+
+    monkeypatch.setattr("conductor.bench.find_java", no_java)
+    campaign = world.campaign("STAGE=2")
+    result = campaign.execute()
+    (asked,) = world.asked
+    assert (asked[0], asked[3], asked[7]) == ("docker", 5, None)
+    assert result["machine"]["java"] is None
+    assert result["pins"]["docker"] == {"version": "20"}
+    assert result["pins"]["class_archives"] == []
+
+
+@pytest.mark.usefixtures("docker")
+def test_what_is_in_the_appliances_own_store_is_copied_beside_the_results(world: World) -> None:
+    world.campaign("STAGE=ingest").execute()
+    world.campaign("STAGE=ingest", f"STORE={world.home.results}/store").execute()
+    world.campaign("STAGE=ingest", "RUNTIME=embedded").execute()
+    folder = f"file:{world.home.results}/store"
+    kept = [world.campaign(*words).conditions["store_kept"] for words in ([], ["RUNTIME=embedded"])]
+    assert kept == [folder, None]
+    assert [(order["store"], order["kept"]) for order in world.orders] == [
+        (HDFS, folder),
+        (folder, None),
+        (folder, None),
+    ]
+
+
+def test_the_evaluators_own_cpu_is_known_by_its_process(world: World) -> None:
+    world.campaign("STAGE=2").execute()
+    assert world.beside == [(NO_PID,)] * 2

@@ -1,4 +1,7 @@
-"""What the brokers are told, where they listen, and what is said when they do not get ready."""
+"""Where the brokers listen, what they are started with, and what is said when they are not ready.
+
+What they make of it: tests/unit/images/test_kafka_entrypoint.py.
+"""
 
 from __future__ import annotations
 
@@ -6,60 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from conductor.brokers import BrokerPlan, EmbeddedBrokers, broker_properties, free_ports
+from conductor.brokers import EmbeddedBrokers, free_ports
 from conductor.java import Java
-from contract.errors import ServiceFailed
-from tests.unit.conductor.fakes import Clock, program, runs, until
+from contract.errors import EnvironmentLacking, ServiceFailed
+from tests.unit.conductor.fakes import ROOT, Clock, program, runs, until
 
-
-def properties(number: int, brokers: int) -> dict[str, str]:
-    text = broker_properties(BrokerPlan(number, 9000 + number), 9999, brokers, Path("/state"))
-    pairs = [line.split("=", 1) for line in text.splitlines()]
-    assert len({name for name, _ in pairs}) == len(pairs)
-    return {pair[0]: pair[1] for pair in pairs}
-
-
-@given(brokers=st.integers(1, 9))
-def test_three_hold_each_partition_and_one_of_them_may_be_away(brokers: int) -> None:
-    held = min(3, brokers)
-    for number in range(1, brokers + 1):
-        told = properties(number, brokers)
-        assert told["default.replication.factor"] == str(held)
-        assert told["offsets.topic.replication.factor"] == str(held)
-        assert told["transaction.state.log.replication.factor"] == str(held)
-        assert told["min.insync.replicas"] == str(max(1, held - 1))
-        assert told["transaction.state.log.min.isr"] == str(max(1, held - 1))
-
-
-@given(brokers=st.integers(1, 9))
-def test_the_clock_is_the_only_controller_and_all_know_where_it_is(brokers: int) -> None:
-    told = {number: properties(number, brokers) for number in range(1, brokers + 1)}
-    controllers = [n for n, each in told.items() if "controller" in each["process.roles"]]
-    assert controllers == [1]
-    assert [n for n, each in told.items() if "CONTROLLER://" in each["listeners"]] == [1]
-    assert {each["controller.quorum.voters"] for each in told.values()} == {"1@127.0.0.1:9999"}
-    assert [each["node.id"] for each in told.values()] == [str(n) for n in told]
-
-
-def test_nothing_listens_but_on_loopback() -> None:
-    for number in (1, 2, 3):
-        told = properties(number, 3)
-        for listener in [*told["listeners"].split(","), told["advertised.listeners"]]:
-            assert listener.split("://")[1].startswith("127.0.0.1:"), listener
-        assert told["advertised.listeners"] == f"PLAINTEXT://127.0.0.1:{9000 + number}"
-
-
-def test_leaders_stay_where_they_are_put_and_topics_are_made_by_us_alone() -> None:
-    told = properties(2, 3)
-    for name in (
-        "auto.create.topics.enable",
-        "auto.leader.rebalance.enable",
-        "unclean.leader.election.enable",
-    ):
-        assert told[name] == "false"
+ENTRYPOINT = ROOT / "images" / "kafka" / "entrypoint"
 
 
 def test_free_ports_are_all_different() -> None:
@@ -69,11 +25,13 @@ def test_free_ports_are_all_different() -> None:
 
 
 class Place:
-    """Where a cluster of fake brokers lives."""
+    """Where a cluster of fake brokers lives: the image's own program, and a java that is none."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.java = folder, Java(folder / "java", "21")
-        (folder / "classes").mkdir()
+        self.classes = folder / "classes"
+        self.classes.mkdir()
+        self.entrypoint = ENTRYPOINT
         self.clusters: list[EmbeddedBrokers] = []
 
     def cluster(self, count: int, script: str) -> EmbeddedBrokers:
@@ -82,12 +40,21 @@ class Place:
             count,
             self.folder / "state",
             self.folder / "logs",
+            self.entrypoint,
             self.folder / "jars",
             self.java,
-            self.folder / "classes",
+            self.classes,
         )
         self.clusters.append(made)
         return made
+
+    def state(self, number: int) -> Path:
+        return self.folder / "state" / f"broker-{number}"
+
+    def said(self, number: int, text: str) -> None:
+        """Wait until that broker's java has said so."""
+        log = self.folder / "logs" / f"broker-{number}.log"
+        until(lambda: text in log.read_text())
 
 
 @pytest.fixture
@@ -123,35 +90,87 @@ class FakeClients:
         self.closed += 1
 
 
+def read_properties(path: Path) -> dict[str, str]:
+    pairs = [line.split("=", 1) for line in path.read_text().splitlines()]
+    return {pair[0]: pair[1] for pair in pairs}
+
+
 def test_each_broker_gets_its_storage_its_settings_and_a_log(place: Place) -> None:
     cluster = place.cluster(3, 'for last do :; done\necho "$last"\nexec sleep 1000')
     cluster.start()
-    ids, ports = set(), set()
+    ids, ports, voters = set(), set(), set()
     for number, child in enumerate(cluster.children, 1):
-        state = place.folder / "state" / f"broker-{number}"
-        meta = dict(
-            line.split("=", 1) for line in (state / "meta.properties").read_text().splitlines()
-        )
+        settings = place.state(number) / "server.properties"
+        place.said(number, f"{settings}\n")
+        meta = read_properties(place.state(number) / "log" / "meta.properties")
         assert meta["node.id"] == str(number)
         ids.add(meta["cluster.id"])
-        settings = place.folder / "state" / f"broker-{number}.properties"
-        assert f"log.dirs={state}\n" in settings.read_text()
-        log = place.folder / "logs" / f"broker-{number}.log"
-        until(lambda log=log, end=str(settings): end in log.read_text())  # type: ignore[misc]
-        ports.add(cluster.bootstrap_servers.split(",")[number - 1])
+        told = read_properties(settings)
+        assert told["log.dirs"] == str(place.state(number) / "log")
+        assert told["default.replication.factor"] == "3"
+        address = cluster.bootstrap_servers.split(",")[number - 1]
+        assert told["advertised.listeners"] == f"PLAINTEXT://{address}"
+        assert address.startswith("127.0.0.1:")
+        ports.add(address)
+        voters.add(told["controller.quorum.voters"])
         assert child.name == f"broker-{number}"
     assert len(ids) == 1, "brokers of different clusters"
     assert len(ports) == 3
+    (voter,) = voters
+    assert voter.startswith("1@127.0.0.1:") and voter.partition("@")[2] not in ports
     pids = [child.pid for child in cluster.children]
     cluster.stop()
     assert cluster.children == []
     assert not any(runs(pid) for pid in pids)
 
 
+def test_two_clusters_are_not_taken_for_one(place: Place) -> None:
+    ids = []
+    for _ in range(2):
+        cluster = place.cluster(1, "echo ready\nexec sleep 1000")
+        cluster.start()
+        place.said(1, "ready")
+        ids.append(read_properties(place.state(1) / "log" / "meta.properties")["cluster.id"])
+        cluster.stop()
+        (place.state(1) / "log" / "meta.properties").unlink()
+        (place.folder / "logs" / "broker-1.log").unlink()
+    assert ids[0] != ids[1]
+
+
+def test_a_broker_is_told_nothing_by_the_users_environment(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNEXPECTED", "yes")
+    monkeypatch.setenv("KAFKA_OPTS", "-Dx=y")
+    place.cluster(1, 'echo "[$UNEXPECTED$KAFKA_OPTS]"\nexec sleep 1000').start()
+    place.said(1, "[]\n")
+
+
 def test_the_class_path_is_noted_for_the_archive(place: Place) -> None:
     place.cluster(1, "exec sleep 1000").start()
-    noted = (place.folder / "classes" / "kafka.classpath").read_text()
+    noted = (place.classes / "kafka.classpath").read_text()
     assert noted == f"{place.folder}/jars/*"
+
+
+def test_a_broker_starts_from_the_archive_of_classes_or_notes_them_for_one(
+    place: Place, tmp_path: Path
+) -> None:
+    place.classes = tmp_path / "two words"
+    place.classes.mkdir()
+    script = "printf '[%s]\\n' \"$@\"\nexec sleep 1000"
+    first = place.cluster(1, script)
+    first.start()
+    place.said(1, f"[-XX:DumpLoadedClassList={place.classes}/kafka-1.classes]\n")
+    first.stop()
+    (place.classes / "kafka.jsa").touch()
+    place.cluster(1, script).start()
+    place.said(1, f"[-XX:SharedArchiveFile={place.classes}/kafka.jsa]\n")
+
+
+def test_a_program_that_is_not_there_is_a_sentence(place: Place) -> None:
+    place.entrypoint = place.folder / "none"
+    with pytest.raises(EnvironmentLacking, match=r"^broker-1 cannot be started: .*No such file"):
+        place.cluster(1, "exec sleep 1000").start()
 
 
 def test_ready_is_when_every_broker_is_there(
@@ -195,5 +214,5 @@ def test_a_broker_that_died_is_named_with_the_end_of_its_log(place: Place) -> No
     cluster = place.cluster(1, "echo the disk is full >&2\nexit 3")
     cluster.start()
     until(lambda: cluster.children[0].exit_code() is not None)
-    with pytest.raises(ServiceFailed, match=r"broker-1 died .* code 3.*\n  the disk is full"):
+    with pytest.raises(ServiceFailed, match=r"broker-1 ended .* code 3; .*\n  the disk is full"):
         cluster.wait_until_ready(lambda _: None)

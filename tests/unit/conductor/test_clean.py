@@ -70,7 +70,7 @@ def test_nothing_to_take_away_is_said(checkout: Home) -> None:
 
 
 def test_an_unknown_word_takes_nothing_away(checkout: Home, temporary: Path) -> None:
-    with pytest.raises(UsageError, match="give temporary, results or all"):
+    with pytest.raises(UsageError, match="give temporary, images, results or all"):
         clean(checkout, "everything")
     assert left(checkout, temporary) == ALL
 
@@ -126,6 +126,40 @@ def test_under_a_running_campaign_nothing_is_taken_away(
         assert (checkout.results / "file").exists()
     clean(checkout, what)
     assert not checkout.results.exists()
+
+
+@pytest.fixture
+def images(monkeypatch: pytest.MonkeyPatch) -> list[Home]:
+    """An engine with one old image; gives the checkouts for which it was taken away."""
+    taken: list[Home] = []
+
+    def remove_old_images(home: Home) -> list[str]:
+        taken.append(home)
+        return ["took away image tollgate/kafka:1 (300 MB)"]
+
+    monkeypatch.setattr("conductor.clean.remove_old_images", remove_old_images)
+    return taken
+
+
+def test_old_images_are_taken_away_when_that_is_asked_for(
+    checkout: Home, images: list[Home], temporary: Path
+) -> None:
+    clean(checkout, "temporary")
+    before = left(checkout, temporary)
+    assert clean(checkout, "images") == ["took away image tollgate/kafka:1 (300 MB)"]
+    assert images == [checkout]
+    assert left(checkout, temporary) == before
+    clean(checkout, "results")
+    assert images == [checkout], "results are no images, and who has none has perhaps no engine"
+
+
+def test_no_image_is_taken_from_under_a_running_campaign(
+    checkout: Home, images: list[Home]
+) -> None:
+    # one that was just built for an engine elsewhere is none of the checkout's and not in use yet
+    with only_one(checkout, Progress(io.StringIO())), pytest.raises(UsageError, match="clean when"):
+        clean(checkout, "images")
+    assert images == []
 
 
 @pytest.mark.usefixtures("temporary")

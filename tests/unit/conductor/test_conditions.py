@@ -14,7 +14,13 @@ from contract.settings import RunSettings
 from tests.unit.conductor.fakes import ENGINES
 
 SPARK = EngineSpec.read(ENGINES / "spark" / "engine.toml")
-FACTS: dict[str, Any] = {"run_id": "r1", "last_slot": None}
+FACTS: dict[str, Any] = {
+    "run_id": "r1",
+    "last_slot": None,
+    "engine_services": [],
+    "limits": None,
+    "images": None,
+}
 
 
 def told_of(seen: Seen, mode: str | None = None, dialect: str | None = None) -> dict[str, Any]:

@@ -12,7 +12,17 @@ import psutil
 import pytest
 
 from conductor.asked import Asked, understand
-from conductor.doctor import GIB, MIB, cost_of, examine, folder_size, lacks
+from conductor.doctor import (
+    DOCKER_ROOT,
+    GIB,
+    MIB,
+    MONITORING_BYTES,
+    STORAGE_BYTES,
+    cost_of,
+    examine,
+    folder_size,
+    lacks,
+)
 from conductor.home import Home
 from conductor.java import Java
 from contract.errors import EnvironmentLacking
@@ -95,6 +105,45 @@ def test_an_engine_with_a_smaller_heap_needs_less_memory(home: Home) -> None:
 def test_a_campaign_takes_longer_than_its_input_is_fed(home: Home) -> None:
     asked = ask(home, "STAGE=all", "DURATION=100", "WARMUP=20", "COOLDOWN=10")
     assert cost_of(asked).seconds > 5 * 130
+
+
+@pytest.mark.usefixtures("docker")
+def test_containers_cost_memory_for_storage_and_monitoring_too(home: Home) -> None:
+    for words in (["BROKERS=3"], ["BROKERS=5", "ENGINE_SETTINGS=memory_mb=512"]):
+        inside = cost_of(ask(home, *words)).memory_bytes
+        outside = cost_of(ask(home, *words, "RUNTIME=embedded")).memory_bytes
+        assert inside - outside == STORAGE_BYTES + MONITORING_BYTES
+
+
+@pytest.mark.usefixtures("docker")
+def test_the_disk_of_containers_is_looked_at_too(machine: Machine, home: Home) -> None:
+    assert lacks(ask(home), home) == []
+    assert any(Path(DOCKER_ROOT).is_relative_to(folder) for folder in machine.looked_at)
+    machine.disk = GIB // 2
+    assert sum("for containers" in says for says in lacks(ask(home), home)) == 1
+    outside = lacks(ask(home, "RUNTIME=embedded"), home)
+    assert not any("for containers" in says for says in outside)
+
+
+@pytest.mark.usefixtures("docker", "machine")
+def test_the_engines_folder_is_written_to_by_the_engine_and_not_by_its_user(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # it is root's alone, and who is of the group `docker` is not
+    root = tmp_path / "var-lib-docker"
+    root.mkdir()
+    monkeypatch.setattr("conductor.doctor.DOCKER_ROOT", str(root))
+    monkeypatch.setattr(os, "access", lambda path, _mode: Path(path) != root)
+    assert lacks(ask(home), home) == []
+
+
+def test_a_store_that_is_no_folder_of_this_machine_has_no_disk_here(
+    machine: Machine, home: Home
+) -> None:
+    lacks(ask(home), home)
+    usual = len(machine.looked_at)
+    assert lacks(ask(home, "STORE=hdfs://host/x"), home) == []
+    assert len(machine.looked_at) == 2 * usual
 
 
 @pytest.mark.usefixtures("machine")

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
-import os
+import io
+import re
+from contextlib import nullcontext
 from dataclasses import replace
-from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-import psutil
 import pytest
 
-from conductor.engine_check import Result, _combinations, _judged, _print, _refusal
-from contract.engine import EngineSpec, Service
-from contract.errors import UsageError
-from tests.unit.conductor.fakes import ENGINES, program, runs
+from conductor.asked import EngineChoice
+from conductor.engine_check import (
+    Result,
+    _combinations,
+    _judged,
+    _print,
+    _refusal,
+    _refused,
+    engine_check,
+)
+from conductor.home import Home
+from conductor.progress import Progress
+from conductor.runtime import Refusal
+from contract.engine import EngineSpec
+from contract.errors import (
+    EnvironmentLacking,
+    ExitCode,
+    ServiceFailed,
+    TollgateError,
+    UsageError,
+)
+from tests.unit.conductor.fakes import ENGINES, NO_DOCKER, FakeRuntime
 
 
 def spec_of(name: str) -> EngineSpec:
@@ -78,83 +97,102 @@ def test_an_engine_that_claims_no_stage_has_nothing_to_be_checked(
         list(_combinations(spec, "traffic", {}))
 
 
-def refusal(folder: Path, script: str, *words: str) -> str | None:
-    """What is wrong with how an engine of this one script refuses."""
-    program(folder / "entrypoint", script)
-    return refusal_of(folder, "./entrypoint", *words)
-
-
-def refusal_of(folder: Path, *command: str) -> str | None:
-    services = (Service("mine", command, 1), Service("not-asked", ("false",), 1))
-    spec = replace(spec_of("example"), services=services, settings={})
-    return _refusal(folder, spec, {"PATH": os.environ["PATH"], "STAGE": "no-such-thing"})
-
-
-def test_a_refusal_is_one_line_and_exit_code_64(tmp_path: Path) -> None:
-    script = 'echo "unknown stage $STAGE" >&2\nexit 64'
-    assert refusal(tmp_path, script) is None
-    assert refusal(tmp_path, f"echo starting up\n{script}\necho") is None, "stdout is its own"
-
-
-def test_a_refusal_is_asked_of_the_first_service_in_its_folder(tmp_path: Path) -> None:
-    script = f'[ "$1" = word ] && [ "$(pwd)" = "{tmp_path}" ] || exit 1\necho no >&2\nexit 64'
-    assert refusal(tmp_path, script, "word") is None
-    assert refusal(tmp_path, script, "other") == "ended with exit code 1, not 64"
+def test_a_refusal_is_one_line_and_exit_code_64() -> None:
+    assert _refusal(Refusal(64, "unknown stage no-such-thing\n")) is None
 
 
 @pytest.mark.parametrize(
-    ("script", "says"),
+    ("refusal", "says"),
     [
-        ("exit 0", "ended with exit code 0, not 64"),
-        ("echo no >&2; exit 2", "ended with exit code 2, not 64"),
-        ("kill -9 $$", "ended with exit code -9, not 64"),
-        ("exit 64", "said 0 lines on stderr, not one"),
-        ("echo no; exit 64", "said 0 lines on stderr, not one"),
-        ("echo Traceback >&2; echo no >&2; exit 64", "said 2 lines on stderr, not one"),
+        (Refusal(0, ""), "ended with exit code 0, not 64"),
+        (Refusal(2, "no\n"), "ended with exit code 2, not 64"),
+        (Refusal(-9, ""), "ended with exit code -9, not 64"),
+        (Refusal(137, ""), "ended with exit code 137, not 64"),
+        (Refusal(64, ""), "said 0 lines on stderr, not one"),
+        (Refusal(64, "Traceback\nno\n"), "said 2 lines on stderr, not one"),
     ],
 )
-def test_what_is_wrong_with_a_refusal_is_said(script: str, says: str, tmp_path: Path) -> None:
-    assert refusal(tmp_path, script) == says
+def test_what_is_wrong_with_a_refusal_is_said(refusal: Refusal, says: str) -> None:
+    assert _refusal(refusal) == says
 
 
-def test_empty_lines_do_not_count(tmp_path: Path) -> None:
-    assert refusal(tmp_path, "printf '\\nno\\n  \\n' >&2; exit 64") is None
+def test_empty_lines_do_not_count() -> None:
+    assert _refusal(Refusal(64, "\nno\n  \n")) is None
 
 
-def test_an_engine_that_runs_on_has_not_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_engine_that_runs_on_has_not_refused() -> None:
+    assert _refusal(Refusal(None, "")) == "still ran after 60 s"
+    assert _refusal(Refusal(None, "unknown stage\n")) == "still ran after 60 s"
+
+
+class Tried(FakeRuntime):
+    """A runtime that tells how an engine took what it was given, or that there is none."""
+
+    def __init__(self, answer: Refusal | TollgateError) -> None:
+        self.answer = answer
+        self.asked: list[tuple[Any, ...]] = []
+
+    def try_engine(self, *asked: Any) -> Refusal:
+        self.asked.append(asked)
+        if isinstance(self.answer, TollgateError):
+            raise self.answer
+        return self.answer
+
+
+def test_the_runtime_is_asked_and_given_a_minute() -> None:
+    runtime, spec, env = Tried(Refusal(64, "no\n")), spec_of("example"), {"STAGE": "no-such-thing"}
+    assert _refused(runtime, ENGINES / "example", spec, env) is None
+    assert runtime.asked == [(ENGINES / "example", spec, env, 60.0)]
+
+
+@pytest.mark.parametrize("error", [EnvironmentLacking("no such file"), ServiceFailed("no image")])
+def test_an_engine_that_cannot_be_started_has_not_refused(error: TollgateError) -> None:
+    says = _refused(Tried(error), ENGINES / "example", spec_of("example"), {})
+    assert says == f"cannot be started: {error}"
+
+
+class Checked:
+    """What a conformance test was made for; it checks nothing."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.runtimes: list[str] = []
+        self.choices: list[EngineChoice] = []
+        monkeypatch.setattr("conductor.engine_check.Check", self._check)
+        monkeypatch.setattr("conductor.engine_check.only_one", lambda *_: nullcontext())
+
+    def _check(self, choice: EngineChoice, runtime: str, *_: Any) -> Any:
+        self.choices.append(choice)
+        self.runtimes.append(runtime)
+        result = Result("ingest", "streaming", "eager", True, "9 of 9 outputs")
+        return SimpleNamespace(execute=lambda _: [result])
+
+
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch) -> Checked:
+    """No broker is started."""
+    monkeypatch.setattr("conductor.asked.spec_of_image", lambda _: spec_of("example"))
+    return Checked(monkeypatch)
+
+
+def check(home: Home, *words: str) -> int:
+    return engine_check(list(words), home, Progress(io.StringIO()))
+
+
+@pytest.mark.usefixtures("docker")
+def test_answers_are_checked_without_containers_unless_they_are_asked_for(
+    checked: Checked, home: Home
 ) -> None:
-    monkeypatch.setattr("conductor.engine_check.REFUSAL_S_MAX", 0.2)
-    assert refusal(tmp_path, "exec sleep 1000") == "still ran after 0 s"
+    for words in ([], ["ENGINE=example"], ["RUNTIME=docker"], ["ENGINE_IMAGE=x:1"]):
+        assert check(home, *words) == ExitCode.VALID
+    assert checked.runtimes == ["embedded", "embedded", "docker", "docker"]
+    assert [choice.image for choice in checked.choices] == [None, None, None, "x:1"]
 
 
-def test_an_engine_that_cannot_be_started_has_not_refused(tmp_path: Path) -> None:
-    (tmp_path / "entrypoint").write_text("#!/bin/sh\nexit 64\n")
-    for command in ("./entrypoint", "./none", "no-such-program-anywhere"):
-        says = refusal_of(tmp_path, command)
-        assert says is not None and says.startswith("cannot be started: ")
-
-
-@pytest.mark.parametrize(
-    ("end", "says"), [("echo no >&2\nexit 64", None), ("wait", "still ran after 1 s")]
-)
-def test_what_a_refusing_engine_started_goes_with_it(
-    end: str, says: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("conductor.engine_check.REFUSAL_S_MAX", 1.0)
-    program(tmp_path / "helper", "while :; do sleep 1000; done")
-    assert refusal(tmp_path, f'"{tmp_path}/helper" 2> /dev/null &\n{end}') == says
-    assert running_from(tmp_path) == []
-
-
-def running_from(folder: Path) -> list[str]:
-    """The processes whose program is in that folder."""
-    found = []
-    for process in psutil.process_iter(["cmdline"]):
-        line = " ".join(process.info["cmdline"] or [])
-        if str(folder) in line and runs(process.pid):
-            found.append(line)
-    return found
+@pytest.mark.usefixtures("checked")
+def test_a_check_in_containers_that_cannot_be_had_is_refused(home: Home) -> None:
+    for word in ("RUNTIME=docker", "ENGINE_IMAGE=x:1"):
+        with pytest.raises(EnvironmentLacking, match=re.escape(NO_DOCKER)):
+            check(home, word)
 
 
 def outputs(**changes: int) -> dict[str, Any]:

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from conductor.evaluating import Evaluator
+from conductor.processes import Child
 from contract.errors import ServiceFailed
-from tests.unit.conductor.fakes import WAIT_S_MAX, program, runs
+from tests.unit.conductor.fakes import NO_PID, WAIT_S_MAX, runs
 
 #: stands for the evaluator: does as the order's `how` says
 SCRIPT = """
 import json, os, sys, time
-assert sys.argv[1:] == ["-m", "evaluator", "serve"], sys.argv
 for number, line in enumerate(sys.stdin, 1):
     order = json.loads(line)
     how = order.get("how", "")
@@ -52,9 +52,10 @@ def tick(_: str) -> None:
 def evaluator(tmp_path: Path) -> Iterator[Evaluator]:
     """A small Python program in the evaluator's place."""
     (tmp_path / "evaluator.py").write_text(SCRIPT)
-    python = program(tmp_path / "python", f'exec "{sys.executable}" "{tmp_path}/evaluator.py" "$@"')
+    command = [sys.executable, str(tmp_path / "evaluator.py")]
     env = {"PATH": os.environ["PATH"]}
-    made = Evaluator(str(python), env, tmp_path / "evaluator.log", tmp_path)
+    log = tmp_path / "evaluator.log"
+    made = Evaluator(Child("evaluator", command, env, log, tmp_path, pipes=True))
     yield made
     made.stop()
 
@@ -154,3 +155,12 @@ def test_it_is_ended_at_once(evaluator: Evaluator, tmp_path: Path) -> None:
     evaluator.give({"do": "run", "how": "wait", "until": str(tmp_path / "never")})
     evaluator.stop()
     assert not runs(evaluator.child.pid)
+
+
+def test_its_process_is_the_child_unless_the_child_only_passes_words_on(
+    evaluator: Evaluator,
+) -> None:
+    assert evaluator.pid == evaluator.child.pid
+    assert Evaluator(evaluator.child, NO_PID).pid == NO_PID
+    # a container's process that this machine does not see
+    assert Evaluator(evaluator.child, 0).pid == 0

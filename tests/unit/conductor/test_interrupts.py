@@ -58,7 +58,8 @@ from conductor.interrupts import listen
 from conductor.java import Java
 listen()
 place = pathlib.Path(sys.argv[1])
-brokers = EmbeddedBrokers(3, place, place, place, Java(place, "17"), place)
+program = pathlib.Path("images/kafka/entrypoint").resolve()
+brokers = EmbeddedBrokers(3, place, place, program, place, Java(place, "17"), place)
 (place / "bin").mkdir()
 (place / "bin" / "java").write_text("#!/bin/sh\\nexec sleep 600\\n")
 (place / "bin" / "java").chmod(0o755)

@@ -45,6 +45,12 @@ def test_every_fact_is_there_and_can_be_written() -> None:
     assert json.loads(json.dumps(facts, allow_nan=False)) == facts
 
 
+def test_where_containers_bring_java_that_of_the_machine_is_not_claimed(checkout: Home) -> None:
+    assert machine_facts(None)["java"] is None
+    assert set(machine_facts(None)) == set(machine_facts(JAVA))
+    assert pins(checkout, None)["class_archives"] == []
+
+
 def test_pins_are_the_hashes_of_the_locks_and_the_versions_of_what_is_used(
     checkout: Home,
 ) -> None:

@@ -171,6 +171,7 @@ def test_every_period_has_a_line_for_each_service_and_one_for_the_machine(
     assert len(mine) == len(machine)
     assert {row["service"] for row in resources} == {"me", "other"}
     assert all(row["memory_bytes"] > 1_000_000 and row["cpu_cores"] >= 0 for row in mine)
+    assert {row["source"] for row in resources} == {"psutil"}
     assert [row["at_ms"] for row in machine] == sorted(row["at_ms"] for row in machine)
     for row in machine:
         assert row["cores"] == os.cpu_count()
@@ -186,6 +187,18 @@ def test_a_service_that_was_started_anew_is_followed(sampled: Sampled) -> None:
     sampled.monitor.stop()
     memory = [row["memory_bytes"] for row in read_jsonl(sampled.evidence / "resources.jsonl")]
     assert memory[0] == 0 and memory[-1] > 1_000_000
+
+
+def test_where_others_watch_services_what_is_seen_from_here_is_a_file_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conductor.monitor.PERIOD_S", 0.01)
+    evidence = tmp_path / "evidence"
+    monitor = Monitor(evidence, tmp_path, lambda: {"me": os.getpid()}, "processes.jsonl")
+    monitor.start()
+    until(lambda: monitor.samples >= 1)
+    monitor.stop()
+    assert {path.name for path in evidence.iterdir()} == {"processes.jsonl", "machine.jsonl"}
 
 
 def test_nothing_is_written_after_it_was_stopped(sampled: Sampled) -> None:

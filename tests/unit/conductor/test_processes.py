@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conductor.processes import LOG_TAIL_LINES, Child, stop_all
+from conductor.processes import LOG_TAIL_LINES, Child
 from contract.errors import EnvironmentLacking
 from tests.unit.conductor.fakes import ROOT, WAIT_S_MAX, runs, until
 
@@ -132,32 +132,6 @@ def test_others_are_left_alone(start: Start) -> None:
     assert runs(other.pid) and runs(os.getpid())
 
 
-def test_several_are_asked_at_once_and_not_one_after_the_other(
-    start: Start, tmp_path: Path
-) -> None:
-    asked = tmp_path / "the second was asked"
-    first = start(
-        f"trap 'until [ -e \"{asked}\" ]; do sleep 0.01; done; exit 3' TERM; echo ready; "
-        "while :; do sleep 0.01; done",
-        "first",
-    )
-    second = start(
-        f"trap 'touch \"{asked}\"; exit 4' TERM; echo ready; while :; do sleep 0.01; done", "second"
-    )
-    for child in (first, second):
-        said(child, "ready")
-    stop_all([first, second], WAIT_S_MAX)
-    assert [first.exit_code(), second.exit_code()] == [3, 4]
-
-
-def test_of_several_none_is_left_after_their_one_grace(start: Start) -> None:
-    children = [start("trap '' TERM; echo ready; while :; do sleep 0.01; done", n) for n in "abc"]
-    for child in children:
-        said(child, "ready")
-    stop_all(children, 0.05)
-    assert [child.exit_code() for child in children] == [-9, -9, -9]
-
-
 def test_with_pipes_it_is_talked_to_and_only_its_errors_are_logged(start: Start) -> None:
     child = start("read line; echo heard $line; echo logged >&2; exec sleep 1000", pipes=True)
     assert child.process.stdin is not None and child.process.stdout is not None
@@ -168,6 +142,50 @@ def test_with_pipes_it_is_talked_to_and_only_its_errors_are_logged(start: Start)
     child.kill()
     assert child.log_tail() == ["logged"]
     assert child.process.stdin.closed and child.process.stdout.closed
+
+
+def test_it_reads_nothing_unless_it_is_given_a_file(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "words").write_text("of a file\n")
+    given = Child("given", ["/bin/cat"], ENV, tmp_path / "given.log", stdin=tmp_path / "words")
+    assert given.wait(WAIT_S_MAX) == 0
+    assert given.log_tail() == ["of a file"]
+    silent = start("cat; echo the end")
+    assert silent.wait(WAIT_S_MAX) == 0
+    assert silent.log_tail() == ["the end"]
+
+
+def test_a_file_to_read_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentLacking, match=r"^given cannot be started: .*No such file"):
+        Child("given", ["/bin/cat"], ENV, tmp_path / "log", stdin=tmp_path / "none")
+
+
+def test_without_stdout_its_log_holds_only_what_it_complains_of(tmp_path: Path) -> None:
+    command = ["/bin/sh", "-c", "echo out; echo error >&2"]
+    child = Child("quiet", command, ENV, tmp_path / "log", stdout=False)
+    assert child.wait(WAIT_S_MAX) == 0
+    assert child.log_tail() == ["error"]
+
+
+def test_how_it_ended_is_said_with_its_exit_code(start: Start) -> None:
+    child = start("exit 3")
+    child.wait(WAIT_S_MAX)
+    assert child.how_it_ended() == "ended with exit code 3"
+    killed = start("kill -9 $$")
+    killed.wait(WAIT_S_MAX)
+    assert killed.how_it_ended() == "ended with exit code -9"
+
+
+def test_its_log_is_kept_elsewhere_while_it_goes_on(start: Start, tmp_path: Path) -> None:
+    child = start("echo first; exec sleep 1000", name="broker-1")
+    said(child, "first")
+    kept = tmp_path / "runs" / "1" / "logs"
+    child.keep_log(kept)
+    assert (kept / "broker-1.log").read_text() == "first\n"
+    child.keep_log(child.log.parent)
+    assert child.log.read_text() == "first\n", "a log that is there already was harmed"
+    child.log.unlink()
+    child.keep_log(tmp_path / "none")
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_child_dies_with_the_process_that_started_it(tmp_path: Path) -> None:

@@ -17,9 +17,16 @@ from conductor.run import READY_S_MAX, Run
 from conductor.run_plan import RunPlan
 from contract.engine import EngineSpec
 from contract.errors import ServiceFailed, TookTooLong
-from contract.results import RunFolder, read_json, read_jsonl
+from contract.results import TOLD, RunFolder, read_json, read_jsonl
 from contract.settings import RunSettings
-from tests.unit.conductor.fakes import ENGINES, NO_PID, Clock, FakeCluster, FakeRuntime
+from tests.unit.conductor.fakes import (
+    ENGINES,
+    NO_PID,
+    Clock,
+    FakeChild,
+    FakeCluster,
+    FakeRuntime,
+)
 
 
 class Stage:
@@ -187,11 +194,71 @@ def test_a_death_ends_the_run_and_is_noted_with_the_last_words(
     stage.run().execute()
     seen = stage.testimony()
     assert seen["deaths"] == [
-        {"service": "spark", "exit_code": 137, "log_tail": ["one", "the last words"]}
+        {
+            "service": "spark",
+            "exit_code": 137,
+            "says": "ended with exit code 137",
+            "log_tail": ["one", "the last words"],
+        }
     ]
     assert seen["drained"] is False
     assert seen["leaders"]["after"] is None
     assert stage.runtime.ended_runs == 1
+
+
+def test_all_that_a_runs_result_repeats_is_told_even_of_one_that_never_started(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise ServiceFailed("the topics could not be made")
+
+    monkeypatch.setattr(stage.cluster, "create", fails)
+    with pytest.raises(ServiceFailed, match="could not be made"):
+        stage.run().execute()
+    seen = stage.testimony()
+    assert set(seen) >= {*TOLD, "observed_ms", "monitoring_source"}
+    assert (seen["engine_services"], seen["limits"], seen["images"]) == ([], None, None)
+
+
+def test_all_services_of_the_engine_are_told(stage: Stage) -> None:
+    stage.runtime.aides = [FakeChild("worker"), FakeChild("worker-2")]
+    stage.run().execute()
+    assert stage.testimony()["engine_services"] == ["spark", "worker", "worker-2"]
+
+
+def test_a_checks_publisher_is_none_of_the_engines_services(stage: Stage) -> None:
+    publisher_ends(stage)
+    assert _execute(stage.check_run(GOLDEN)) is None
+    assert stage.testimony()["engine_services"] == ["spark"]
+
+
+def test_how_a_runtime_says_that_a_service_ended_is_what_is_noted(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    how = "was killed because it ran out of memory (its limit is 2048 MiB), exit code 137"
+    monkeypatch.setattr(stage.runtime.engine, "how_it_ended", lambda: how)
+    stage.once_fed(9, lambda: setattr(stage.runtime.engine, "ended", 137))
+    stage.run().execute()
+    (death,) = stage.testimony()["deaths"]
+    assert (death["exit_code"], death["says"]) == (137, how)
+
+
+def test_when_services_were_watched_and_what_limits_they_had_is_told(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = {"limits": {"spark": {"cpus": 2.0}}, "images": {}, "monitoring_source": None}
+    watched: list[Path] = []
+    monkeypatch.setattr(stage.runtime, "resource_facts", lambda: facts)
+    monkeypatch.setattr(stage.runtime, "watch_resources", watched.append)
+    monkeypatch.setattr(type(stage.runtime), "resources_file", "processes.jsonl")
+    stage.run().execute()
+    seen = stage.testimony()
+    assert watched == [stage.plan.folder.evidence]
+    assert (stage.plan.folder.evidence / "processes.jsonl").exists()
+    assert not (stage.plan.folder.evidence / "resources.jsonl").exists()
+    assert {name: seen[name] for name in facts} == facts
+    observed = seen["observed_ms"]
+    assert observed["from"] <= seen["first_due_ms"] < observed["to"]
 
 
 def test_a_death_while_outputs_are_awaited_is_noted_too(stage: Stage) -> None:
@@ -289,7 +356,7 @@ def test_a_check_has_its_backlog_before_its_engine(stage: Stage) -> None:
 def test_a_check_whose_engine_dies_says_its_last_words(stage: Stage) -> None:
     publisher_ends(stage)
     stage.once_fed(25, lambda: setattr(stage.runtime.engine, "ended", 70))
-    assert _execute(stage.check_run(GOLDEN)) == "died with exit code 70: the last words"
+    assert _execute(stage.check_run(GOLDEN)) == "died: it ended with exit code 70: the last words"
 
 
 def test_a_check_whose_engine_does_not_stop_as_it_should_says_so(stage: Stage) -> None:
@@ -305,4 +372,6 @@ def test_a_check_whose_input_never_ends_is_a_sentence(stage: Stage) -> None:
 
 def test_a_check_whose_publisher_fails_is_a_death(stage: Stage) -> None:
     publisher_ends(stage, code=1)
-    assert _execute(stage.check_run(GOLDEN)) == "died with exit code 1: nothing in its log"
+    assert (
+        _execute(stage.check_run(GOLDEN)) == "died: it ended with exit code 1: nothing in its log"
+    )

@@ -78,6 +78,36 @@ def test_the_question_is_answered_by_the_price_of_what_was_asked(folder: Campaig
     ]
 
 
+@pytest.mark.parametrize(
+    ("services", "resources", "cores"),
+    [
+        (None, {"spark": {"cpu_cores_avg": 1.257}}, "1.26 cores"),
+        ([], {"spark": {"cpu_cores_avg": 1.257}}, "1.26 cores"),
+        (
+            ["spark", "worker", "worker-2"],
+            {
+                "spark": {"cpu_cores_avg": 0.5},
+                "worker": {"cpu_cores_avg": 1.25},
+                "worker-2": {"cpu_cores_avg": None},
+                "broker-1": {"cpu_cores_avg": 9.0},
+            },
+            "1.75 cores",
+        ),
+        (["spark"], {"spark": {"cpu_cores_avg": None}}, "–"),
+        (["spark"], {}, "–"),
+    ],
+)
+def test_the_engines_cpu_is_that_of_all_its_services(
+    services: list[str] | None,
+    resources: dict[str, Any],
+    cores: str,
+    folder: CampaignFolder,
+) -> None:
+    entry = kept(folder, 1, run("join", engine_services=services, resources=resources))
+    (line,) = (line for line in summary_lines(campaign(runs=[entry]), folder) if "69,999" in line)
+    assert [cell for cell in line.split("  ") if cell.strip() == cores], line
+
+
 @pytest.mark.parametrize("verdict", sorted(VERDICTS))
 def test_each_verdict_is_said_in_words(verdict: str, folder: CampaignFolder) -> None:
     (answer,) = answers(folder, prices=[price("join", verdict=verdict)])

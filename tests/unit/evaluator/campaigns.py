@@ -172,6 +172,9 @@ def _identity(plan: Plan, number: int, stage: str) -> dict[str, Any]:
         "dialect": "eager",
         "runtime": "embedded",
         "settings": _settings(plan),
+        "engine_services": ["spark"],
+        "limits": None,
+        "images": None,
     }
 
 
@@ -333,6 +336,7 @@ def _resources(rng: np.random.Generator, plan: Plan) -> dict[str, Any]:
         ),
         "net_in_bytes": np.array([None] * plan.slots * len(services), dtype=object),
         "net_out_bytes": np.array([None] * plan.slots * len(services), dtype=object),
+        "source": np.array(["psutil"] * plan.slots * len(services), dtype=object),
     }  # fmt: skip
 
 
@@ -490,8 +494,10 @@ def _conditions(folder: Path, plan: Plan, listed: list[dict[str, Any]]) -> dict[
             "requirements_lock_sha256": "ab" * 32,
             "artifacts_lock_sha256": "cd" * 32,
             "packages": {"pyspark": "4.3.0", "numpy": "2.4.6", "confluent-kafka": "2.12.1"},
+            "docker": None,
         },
         "store": "file:/tmp/store",
+        "store_kept": None,
         "complete": plan.complete,
         "says": None if plan.complete else "interrupted by the user in run 2",
     }

@@ -171,6 +171,7 @@ def make_campaign_conditions(root: Path, runs: list[Path], campaign_id: str = "c
         },
         "pins": {"tollgate": "0", "git_commit": None, "git_dirty": None, "packages": {}},
         "store": f"file:{root}/store",
+        "store_kept": None,
         "complete": True,
         "says": None,
     }

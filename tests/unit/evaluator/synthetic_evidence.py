@@ -78,6 +78,11 @@ def run_conditions(plan: Plan) -> dict[str, Any]:
         "cores": 2,
         "monitoring": True,
         "fault_injected": False,
+        "engine_services": ["engine"],
+        "limits": None,
+        "images": None,
+        "monitoring_source": None,
+        "observed_ms": {"from": int(FIRST_DUE_MS) - 5000, "to": int(FIRST_DUE_MS) + 60_000},
         "phases_s": {"set_up": 1.0, "start": 2.0, "warm_up": 5.0, "measure": 30.0, "drain": 1.0},
     }
 
@@ -116,6 +121,7 @@ def write_monitoring(run_dir: Path, plan: Plan) -> None:
         for service, cores, memory in (("broker-1", 0.2, 3e8), ("engine", 0.5, 9e8)):
             line = {"at_ms": at_ms, "service": service, "cpu_cores": cores + second % 3 / 20}
             line |= {"memory_bytes": int(memory), "net_in_bytes": None, "net_out_bytes": None}
+            line |= {"source": "psutil"}
             lines.append(json.dumps(line))
         look = {"at_ms": at_ms, "cores": 2, "busy_cores": 0.9, "steal_cores": 0.0}
         look |= {"iowait_cores": 0.0, "ours_cores": 0.88, "swap_out_bytes": 0}

@@ -84,6 +84,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("warming", {"slot_medians_ms": [12.0, 9, 9, 6, 6, 6, 6, 6, 6]}),
     ("warming", {"slot_medians_ms": [250.0, 250, 250, 6, 6, 6, 6, 6, 6], "last_ms_p50": 9.0}),
     ("no-monitoring", {"monitoring": False}),
+    ("monitoring-stood-in", {"stood_in": ["broker-1", "spark"]}),
     ("swapping", {"swapped_bytes": 4096}),
     ("low-disk", {"disk_free_bytes": 2**30}),
 ]
@@ -118,3 +119,23 @@ def test_every_doubt_of_a_run_is_provoked() -> None:
 )
 def test_what_is_no_fault_raises_none(harmless: dict[str, Any]) -> None:
     assert find_doubts(replace(GOOD, **harmless)) == []
+
+
+@pytest.mark.parametrize(
+    ("death", "says"),
+    [
+        (DEATH, "engine died: it ended with exit code 1."),
+        (
+            {**DEATH, "says": "was killed because it ran out of memory"},
+            "engine died: it was killed because it ran out of memory.",
+        ),
+    ],
+)
+def test_a_death_is_said_as_the_conductor_saw_it(death: dict[str, Any], says: str) -> None:
+    (doubt,) = find_doubts(replace(GOOD, deaths=[death]))
+    assert doubt.says == says
+
+
+def test_who_was_stood_in_for_is_named() -> None:
+    (doubt,) = find_doubts(replace(GOOD, stood_in=["broker-1", "spark"]))
+    assert "nothing of broker-1, spark:" in doubt.says

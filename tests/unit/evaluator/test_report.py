@@ -194,3 +194,40 @@ def test_the_report_is_the_same_each_time(tmp_path: Path) -> None:
     first = write_report(folder).read_bytes()
     assert write_report(folder).read_bytes() == first
     assert json.loads((folder / "campaign.json").read_text())["valid"] is True
+
+
+def in_containers(folder: Path) -> Path:
+    """A campaign whose services ran in containers."""
+    made = make_campaign(folder, Plan())
+    images = {
+        name: {"tag": f"tollgate/{kind}:0123456789ab", "id": "sha256:" + "fe" * 32}
+        for name, kind in (("broker-1", "kafka"), ("spark", "engine-spark"))
+    }
+    limits = {"spark": {"cpus": 2.0, "cpuset": "0,1", "memory_bytes": 2048 * 1024**2}}
+    for path in (made / "runs").glob("*/run.json"):
+        write_json(path, read_json(path) | {"images": images, "limits": limits})
+    campaign = read_json(made / "campaign.json")
+    campaign["pins"]["docker"] = {"version": "27.3.1", "cgroup_version": "2"}
+    campaign |= {"store": "hdfs://namenode:8020/tollgate", "store_kept": "file:/results/store"}
+    write_json(made / "campaign.json", campaign)
+    return made
+
+
+def test_containers_are_told_with_their_images_and_limits(tmp_path: Path) -> None:
+    said = words(write_report(in_containers(tmp_path / "c")).read_text(encoding="utf-8"))
+    assert "Containers and their limits" in said
+    assert re.search(r"spark ?tollgate/engine-spark:0123456789ab ?fefefefefefe ?2.0 ?0,1", said)
+    assert "tollgate/kafka:0123456789ab" in said
+    assert "Containers" not in words(report_of(tmp_path / "d", Plan()))
+
+
+def test_what_was_measured_with_is_told_without_braces(tmp_path: Path) -> None:
+    said = words(write_report(in_containers(tmp_path / "c")).read_text(encoding="utf-8"))
+    assert "27.3.1" in said
+    assert "{" not in said
+
+
+def test_the_store_that_is_named_is_the_one_that_is_left(tmp_path: Path) -> None:
+    said = words(write_report(in_containers(tmp_path / "c")).read_text(encoding="utf-8"))
+    assert "file:/results/store" in said
+    assert "hdfs:" not in said

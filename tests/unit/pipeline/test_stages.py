@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
-from contract.engine import EngineOrder, EngineSpec, engine_settings_for
+from contract.engine import EngineOrder, EngineSpec, Place, engine_settings_for
 from contract.errors import UsageError
 from contract.settings import RunSettings
 from contract.workloads.traffic import KINDS
@@ -218,9 +218,12 @@ def test_engine_toml_claims_the_pairs_that_the_job_runs() -> None:
     assert list(spec.stages["traffic"]) == NAMES
 
 
+ALONE = Place("spark", 1, {"spark": ("127.0.0.1:7000",)})
+
+
 def test_real_time_has_a_thread_for_every_task_and_takes_rocksdb() -> None:
     tuning = Tuning.of({**order().engine_settings, "state_store": "memory"})
-    conf = spark_conf(order(), tuning, Path("/nowhere"))
+    conf = spark_conf(order(), tuning, ALONE, Path("/nowhere"))
     assert "RocksDB" in conf["spark.sql.streaming.stateStore.providerClass"]
-    assert master_of(order(mode="micro-batch")) == "local[2]"
-    assert int(master_of(order())[6:-1]) > 100
+    assert master_of(order(mode="micro-batch"), tuning, ALONE) == "local[2]"
+    assert int(master_of(order(), tuning, ALONE)[6:-1]) > 100

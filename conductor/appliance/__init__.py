@@ -1,0 +1,1 @@
+"""The appliance: the same services as embedded, each in a container of its own."""

@@ -1,0 +1,383 @@
+"""What is asked of the Docker engine, through its Python package; the only file that imports it."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import threading
+import time
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import docker
+import requests
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound
+
+from contract.errors import EnvironmentLacking, ServiceFailed
+
+REQUEST_S_MAX = 120
+PROJECT_LABEL = "com.docker.compose.project"
+SERVICE_LABEL = "com.docker.compose.service"
+REMOVE_S_MAX = 60.0
+
+NO_ENGINE = (
+    "no Docker engine answers ({why}); `make engine` installs and starts one, and "
+    "RUNTIME=embedded needs none"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a container ended."""
+
+    exit_code: int
+    out_of_memory: bool
+
+
+class DockerEngine:
+    """One Docker engine."""
+
+    def __init__(self) -> None:
+        try:
+            self._client = docker.from_env(timeout=REQUEST_S_MAX)
+            self._facts: dict[str, Any] = self._client.info()
+            self._facts["ApiVersion"] = self._client.version().get("ApiVersion")
+        except (DockerException, requests.RequestException) as error:
+            raise EnvironmentLacking(NO_ENGINE.format(why=_brief(error))) from None
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._client.close()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a reader needs to know of the engine."""
+        names = {
+            "version": "ServerVersion",
+            "storage_driver": "Driver",
+            "cgroup_version": "CgroupVersion",
+            "operating_system": "OperatingSystem",
+            "api_version": "ApiVersion",
+        }
+        return {name: self._facts.get(key) for name, key in names.items()}
+
+    @property
+    def root(self) -> Path:
+        """Where it keeps images and containers."""
+        return Path(str(self._facts.get("DockerRootDir") or "/var/lib/docker"))
+
+    @property
+    def is_local(self) -> bool:
+        """Whether its containers are processes of this machine's kernel."""
+        return str(self._facts.get("KernelVersion")) == _kernel()
+
+    # images
+
+    def has_image(self, tag: str) -> bool:
+        """Whether an image of that tag is there."""
+        with _said("the engine did not tell its images"):
+            try:
+                self._client.images.get(tag)
+            except ImageNotFound:
+                return False
+        return True
+
+    def image_facts(self, tag: str) -> dict[str, Any]:
+        """Id, size and labels of an image; a missing one is named."""
+        with _said(f"image {tag} could not be looked at"):
+            try:
+                attributes = self._client.images.get(tag).attrs
+            except ImageNotFound:
+                raise EnvironmentLacking(f"there is no image {tag} in this engine") from None
+        return {
+            "tag": tag,
+            "id": attributes["Id"],
+            "size_bytes": int(attributes["Size"]),
+            "user": (attributes.get("Config") or {}).get("User") or "",
+        }
+
+    def image_size(self, tag: str) -> int:
+        """Bytes of an image with all it is based on."""
+        return int(self.image_facts(tag)["size_bytes"])
+
+    def own_images(self, prefix: str) -> list[str]:
+        """All tags that begin so."""
+        with _said("the engine did not tell its images"):
+            images = self._client.images.list()
+        return sorted(t for image in images for t in image.tags if t.startswith(f"{prefix}/"))
+
+    def remove_image(self, tag: str) -> bool:
+        """Take an image away; False where something still uses it."""
+        try:
+            self._client.images.remove(tag)
+        except (APIError, requests.RequestException):
+            return False
+        return True
+
+    def pull(self, name: str, tag: str, timeout_s: float) -> bool:
+        """Pull an image and give it a tag of ours; False where no registry has it in time."""
+        outcome: list[bool] = []
+
+        def work() -> None:
+            try:
+                self._client.images.pull(name).tag(tag)
+            except (DockerException, requests.RequestException):
+                outcome.append(False)
+            else:
+                outcome.append(True)
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        thread.join(timeout_s)
+        return bool(outcome and outcome[0])
+
+    def import_image(self, archive: Path, tag: str) -> None:
+        """Make an image of a file system's archive."""
+        repository, _, version = tag.partition(":")
+        with _said(f"{tag} could not be imported"):
+            self._client.api.import_image_from_file(str(archive), repository, version)
+
+    def file_of_image(self, tag: str, path: str) -> bytes | None:
+        """A file of an image, without running it; None where it has no such file."""
+        with _said(f"{path} of {tag} could not be read"):
+            try:
+                container = self._client.containers.create(tag, command=["-"], network_mode="none")
+            except ImageNotFound:
+                raise EnvironmentLacking(f"there is no image {tag} in this engine") from None
+            try:
+                return _file_of(container, path)
+            finally:
+                container.remove(v=True, force=True)
+
+    def save_images(self, tags: list[str]) -> Iterator[bytes]:
+        """Several images as one archive, with their tags."""
+        with _said("the images could not be saved"):
+            # several names at once share their layers; the package's own call takes one name
+            api: Any = self._client.api
+            answer = api._get(api._url("/images/get"), params={"names": tags}, stream=True)
+            api._raise_for_status(answer)
+            yield from answer.iter_content(1 << 20)
+
+    def load_images(self, archive: Any) -> list[str]:
+        """Load what `save_images` gave."""
+        with _said("the images could not be loaded"):
+            return sorted(t for image in self._client.images.load(archive) for t in image.tags)
+
+    # containers
+
+    def containers(self, project: str) -> list[Any]:
+        """All containers of a project, ended ones too."""
+        with _said("the engine did not tell its containers"):
+            return list(
+                self._client.containers.list(
+                    all=True, filters={"label": f"{PROJECT_LABEL}={project}"}
+                )
+            )
+
+    def get(self, container_id: str) -> Any:
+        """A container."""
+        with _said("a container could not be looked at"):
+            return self._client.containers.get(container_id)
+
+    def networks(self) -> list[dict[str, Any]]:
+        """Name, labels and subnets of every network."""
+        with _said("the engine did not tell its networks"):
+            found = self._client.networks.list()
+        return [
+            {
+                "name": network.name,
+                "labels": network.attrs.get("Labels") or {},
+                "subnets": [
+                    each["Subnet"]
+                    for each in (network.attrs.get("IPAM") or {}).get("Config") or []
+                    if "Subnet" in each
+                ],
+            }
+            for network in found
+        ]
+
+    def remove_containers(self, project: str, keep: Collection[str] = ()) -> list[str]:
+        """Remove a project's containers but of those services; say which there were."""
+        gone: list[str] = []
+        with ExitStack() as others:
+            # each is tried though another could not be removed
+            for container in self.containers(project):
+                if container.labels.get(SERVICE_LABEL) not in keep:
+                    others.callback(remove, container)
+                    gone.append(f"container {container.name}")
+        return gone
+
+    def take_down(self, project: str) -> list[str]:
+        """Remove every container, network and volume of a project; say which there were."""
+        gone = self.remove_containers(project)
+        label = {"label": f"{PROJECT_LABEL}={project}"}
+        with _said("what containers leave could not be looked at"):
+            networks = self._client.networks.list(filters=label)
+            volumes = self._client.volumes.list(filters=label)
+        deadline = time.monotonic() + REMOVE_S_MAX
+        kept: list[str] = []
+        for network in networks:
+            # a container that was just removed may still be let go of
+            while not (removed := _try(network.remove)) and time.monotonic() < deadline:
+                time.sleep(0.2)
+            (gone if removed else kept).append(f"network {network.name}")
+        for volume in volumes:
+            removed = _try(partial(volume.remove, force=True))
+            (gone if removed else kept).append(f"volume {volume.name}")
+        if kept:
+            raise ServiceFailed(f"could not take away {', '.join(kept)}: something else uses it")
+        return gone
+
+    def ends(self, project: str) -> EndWatch:
+        """Hear of every container of the project that ends, from now on."""
+        return EndWatch(self._client, project)
+
+    def statistics(self, container: Any) -> dict[str, Any] | None:
+        """What the engine itself counted of a container; None where it ended meanwhile."""
+        try:
+            told: dict[str, Any] = self._client.api.stats(container.id, stream=False, one_shot=True)
+        except (DockerException, requests.RequestException):
+            return None
+        return told
+
+
+class EndWatch:
+    """A thread that notes which containers ended, and how, as the engine tells it."""
+
+    def __init__(self, client: Any, project: str) -> None:
+        self._client = client
+        self._ended: dict[str, int] = {}
+        self._stopped = False
+        self._events = client.events(
+            decode=True,
+            filters={"label": f"{PROJECT_LABEL}={project}", "event": "die", "type": "container"},
+        )
+        self.lost: str | None = None
+        self._thread = threading.Thread(target=self._listen, name="container-ends", daemon=True)
+        self._thread.start()
+
+    def exit_code(self, container_id: str) -> int | None:
+        """How it ended, or None while it runs."""
+        return self._ended.get(container_id)
+
+    def look(self, container: Any) -> None:
+        """Ask once: it may have ended before anybody listened."""
+        container.reload()
+        state = container.attrs["State"]
+        if state["Status"] in ("exited", "dead"):
+            self._ended[container.id] = int(state["ExitCode"])
+
+    def close(self) -> None:
+        """Hear no more."""
+        self._stopped = True
+        self._events.close()
+
+    def _listen(self) -> None:
+        try:
+            for event in self._events:
+                code = event["Actor"]["Attributes"].get("exitCode", "0")
+                self._ended[event["Actor"]["ID"]] = int(code)
+        except (DockerException, requests.RequestException, OSError, ValueError) as error:
+            self.lost = _brief(error)
+        if not self._stopped and self.lost is None:
+            self.lost = "it ended the connection"
+
+
+def how_it_ended(container: Any) -> Ended:
+    """Exit code, and whether the kernel killed it for its memory."""
+    with _said("a container that ended could not be looked at"):
+        container.reload()
+        state = container.attrs["State"]
+    return Ended(int(state["ExitCode"]), bool(state.get("OOMKilled")))
+
+
+def log_of(container: Any, lines: int) -> list[str]:
+    """The last lines that a container said, on stdout and stderr; none once it is gone."""
+    with _said("a container's log could not be read"):
+        try:
+            told: bytes = container.logs(tail=lines)
+        except NotFound:
+            return []
+        except APIError as error:
+            if "marked for removal" in str(error) or "dead" in str(error):
+                return []
+            raise
+    return [line.rstrip() for line in told.decode("utf-8", "replace").splitlines()]
+
+
+def stderr_of(container: Any) -> str:
+    """What a container said on stderr."""
+    with _said("a container's log could not be read"):
+        told: bytes = container.logs(stdout=False)
+    return told.decode("utf-8", "replace")
+
+
+def signal(container: Any, name: str) -> None:
+    """Send a signal; one that has ended meanwhile needs none."""
+    try:
+        container.kill(name)
+    except (APIError, requests.RequestException):
+        return
+
+
+def remove(container: Any) -> None:
+    """End and take away a container with its nameless volumes; harmless when it is gone."""
+    with _said(f"container {container.name} could not be removed"):
+        try:
+            container.remove(v=True, force=True)
+        except NotFound:
+            return
+        except APIError as error:
+            if "already in progress" not in str(error):
+                raise
+
+
+def file_in(container: Any, path: str) -> bytes | None:
+    """A file of a container; None where it has no such file."""
+    with _said(f"{path} could not be read"):
+        return _file_of(container, path)
+
+
+def _file_of(container: Any, path: str) -> bytes | None:
+    try:
+        parts, _ = container.get_archive(path)
+    except NotFound:
+        return None
+    with tarfile.open(fileobj=io.BytesIO(b"".join(parts))) as tar:
+        member = tar.next()
+        file = tar.extractfile(member) if member is not None and member.isfile() else None
+        return file.read() if file is not None else None
+
+
+@contextmanager
+def _said(trouble: str) -> Iterator[None]:
+    """What the engine refuses becomes a sentence."""
+    try:
+        yield
+    except (DockerException, requests.RequestException) as error:
+        raise ServiceFailed(f"{trouble}: {_brief(error)}") from None
+
+
+def _try(act: Any) -> bool:
+    try:
+        act()
+    except NotFound:
+        return True
+    except (APIError, requests.RequestException):
+        return False
+    return True
+
+
+def _brief(error: Exception) -> str:
+    """The one line that says why."""
+    explanation = getattr(error, "explanation", None)
+    text = str(explanation or error)
+    return text.splitlines()[0][:200] if text else type(error).__name__
+
+
+def _kernel() -> str:
+    return Path("/proc/sys/kernel/osrelease").read_text().strip()

@@ -1,0 +1,54 @@
+"""A checkout's own corner of the Docker engine: its project's name, subnet and leftovers."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+from collections.abc import Iterable
+from pathlib import Path
+
+import psutil
+
+from conductor.appliance.docker_engine import PROJECT_LABEL, DockerEngine
+from contract.errors import EnvironmentLacking
+
+#: reserved for benchmarks (RFC 2544): nobody's real network is there
+RANGE = ipaddress.ip_network("198.18.0.0/15")
+SUBNETS = 512
+
+
+def project_name(checkout: Path) -> str:
+    """Two checkouts do not meet: the name holds a hash of the path."""
+    return f"tollgate-{hashlib.sha256(str(checkout.resolve()).encode()).hexdigest()[:8]}"
+
+
+def choose_subnet(project: str, taken: Iterable[str]) -> str:
+    """The first three numbers of a /24 that overlaps with nothing that is taken."""
+    others = [ipaddress.ip_network(text, strict=False) for text in taken]
+    others = [network for network in others if network.version == RANGE.version]
+    first = int(hashlib.sha256(project.encode()).hexdigest(), 16) % SUBNETS
+    start = int(RANGE.network_address)
+    for step in range(SUBNETS):
+        address = ipaddress.ip_address(start + (first + step) % SUBNETS * 256)
+        wanted = ipaddress.ip_network(f"{address}/24")
+        if not any(wanted.overlaps(other) for other in others):
+            return str(address).rpartition(".")[0]
+    raise EnvironmentLacking(f"no /24 of {RANGE} is free on this machine")
+
+
+def subnet_of(engine: DockerEngine, project: str) -> str:
+    """That of the project's network where there is one, otherwise a free one."""
+    taken = list(_addresses())
+    for network in engine.networks():
+        if network["labels"].get(PROJECT_LABEL) == project and network["subnets"]:
+            return str(network["subnets"][0]).partition("/")[0].rpartition(".")[0]
+        taken += network["subnets"]
+    return choose_subnet(project, taken)
+
+
+def _addresses() -> Iterable[str]:
+    """The networks that this machine's interfaces are in."""
+    for addresses in psutil.net_if_addrs().values():
+        for each in addresses:
+            if each.family.name == "AF_INET" and each.netmask:
+                yield f"{each.address}/{each.netmask}"

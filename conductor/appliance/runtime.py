@@ -1,0 +1,417 @@
+"""The docker runtime: brokers, storage, monitoring, publisher, engine, evaluator in containers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pwd
+import secrets
+import time
+import urllib.request
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conductor.appliance.building import docker_program
+from conductor.appliance.compose import Compose, engine_environment
+from conductor.appliance.containers import Container
+from conductor.appliance.docker_engine import SERVICE_LABEL as COMPOSE_SERVICE
+from conductor.appliance.docker_engine import DockerEngine, file_in, stderr_of
+from conductor.appliance.project import subnet_of
+from conductor.appliance.run_file import (
+    bind,
+    compose_file,
+    engine_containers,
+    publisher_service,
+    refusing_container,
+)
+from conductor.appliance.sizing import Sizes
+from conductor.appliance.statistics import StandIn
+from conductor.brokers import CLOCK_BROKER, check_brokers, wait_for_cluster
+from conductor.evaluating import Evaluator
+from conductor.interrupts import held
+from conductor.processes import Child
+from conductor.runtime import Refusal, Running
+from conductor.topics import Cluster
+from contract.engine import STOP_S_MAX, EngineOrder, EngineSpec
+from contract.errors import ServiceFailed
+
+DATANODES = 3
+STORAGE = ("namenode", *(f"datanode-{n}" for n in range(1, DATANODES + 1)))
+MONITORING = ("influxdb", "cadvisor")
+#: the user that images run as, and that this one's folders are given to where it is root
+RUN_UID = 10001
+
+READY_S_MAX = 120.0
+PACKAGES = "/usr/share/tollgate/packages"
+
+
+@dataclass(frozen=True, slots=True)
+class Appliance:
+    """What the docker runtime is made of: asked for, built and sized."""
+
+    project: str
+    compose_folder: Path
+    #: kafka, hadoop, influxdb, cadvisor, tollgate, engine → tag
+    images: Mapping[str, str]
+    sizes: Sizes
+    #: whether the cluster was there before, and stays
+    kept: bool = False
+    #: a folder that topics are collected to, where that is not HDFS
+    store: Path | None = None
+
+
+class DockerRuntime:
+    """Starts services as containers of one project and takes every one of them away."""
+
+    name = "docker"
+    clock_broker = CLOCK_BROKER
+    #: all containers of an engine are told the time by one kernel
+    same_machine = True
+    resources_file = "processes.jsonl"
+
+    def __init__(
+        self, engine: DockerEngine, appliance: Appliance, folder: Path, scratch: Path
+    ) -> None:
+        self.scratch = scratch
+        self.run_children: list[Running] = []
+        self._engine, self._appliance, self._folder = engine, appliance, folder
+        self._subnet = subnet_of(engine, appliance.project)
+        self._ends = engine.ends(appliance.project)
+        self._brokers: list[Container] = []
+        self._aides: list[Container] = []
+        self._evaluator: Container | None = None
+        self._stand_in: StandIn | None = None
+        self._images: dict[str, dict[str, Any]] = {}
+        share(folder)
+        share(folder.parent / "store")
+        share(scratch)
+        (scratch / "passwd").write_text(_passwd(), encoding="utf-8")
+
+    # the campaign's services
+
+    def start_brokers(self, count: int, number: int) -> None:
+        """Have brokers, storage and monitoring; what `make up` keeps is taken as it is."""
+        names = [f"broker-{n}" for n in range(1, count + 1)]
+        self._compose = Compose(
+            self._appliance.project, self._appliance.compose_folder, self._environment(count)
+        )
+        cluster = [*names, *STORAGE, *MONITORING]
+        # what a campaign that was killed left would be taken for ours
+        if self._appliance.kept:
+            self._engine.remove_containers(self._appliance.project, cluster)
+        else:
+            self._engine.take_down(self._appliance.project)
+            self._compose.up(cluster)
+        logs = self.scratch / f"appliance-{number}"
+        there = self._by_service()
+        for name in cluster:
+            if name not in there:
+                raise ServiceFailed(f"there is no container of {name}, though it was started")
+            container = Container(name, there[name], self._ends, logs / f"{name}.log")
+            (self._brokers if name in names else self._aides).append(container)
+            self._note_image(name, there[name])
+
+    def wait_for_brokers(self, tick: Callable[[str], None]) -> Cluster:
+        """A client of the cluster once brokers, storage and monitoring answer."""
+        self._wait_for_aides(tick)
+        return wait_for_cluster(
+            self.bootstrap_servers,
+            len(self._brokers),
+            lambda: check_brokers(self._brokers),
+            tick,
+        )
+
+    def _wait_for_aides(self, tick: Callable[[str], None]) -> None:
+        asking: dict[str, Callable[[], bool]] = {
+            "namenode": lambda: namenode_is_ready(self._address(31), DATANODES),
+            "influxdb": lambda: _get(f"http://{self._address(41)}:8086/ping") is not None,
+        }
+        for name, answers in asking.items():
+            aide = next(c for c in self._aides if c.name == name)
+            deadline = time.monotonic() + READY_S_MAX
+            while not answers():
+                tick(f"until {name} answers")
+                if aide.exit_code() is not None or time.monotonic() > deadline:
+                    how = aide.how_it_ended() if aide.exit_code() is not None else "did not answer"
+                    tail = "\n  ".join(aide.log_tail(6))
+                    raise ServiceFailed(f"{name} {how}; its log ends:\n  {tail}")
+                time.sleep(0.25)
+
+    def start_evaluator(self, log: Path) -> Evaluator:
+        """Create its container, then start it with this process at its stdin."""
+        share(log.parent)
+        more = None
+        if (store := self._appliance.store) is not None:
+            share(store)
+            more = self._run_file({"evaluator": {"volumes": [bind(store)]}})
+        self._compose.create(["evaluator"], more)
+        container = self._by_service()["evaluator"]
+        docker = docker_program().program
+        command = [docker, "start", "--attach", "--interactive", container.id]
+        with held():
+            child = Child("evaluator", command, engine_environment(os.environ), log, pipes=True)
+        deadline = time.monotonic() + READY_S_MAX
+        while True:
+            container.reload()
+            if container.attrs["State"]["Status"] != "created":
+                break
+            if child.exit_code() is not None or time.monotonic() > deadline:
+                child.kill()
+                tail = "\n  ".join(child.log_tail(6))
+                raise ServiceFailed(f"the evaluator's container did not start:\n  {tail}")
+            time.sleep(0.05)
+        self._evaluator = Container("evaluator", container, self._ends, log)
+        self._note_image("evaluator", container)
+        return Evaluator(child, self._evaluator.pid)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return ",".join(f"{self._address(10 + n)}:9092" for n in range(1, len(self._brokers) + 1))
+
+    @property
+    def brokers(self) -> list[Running]:
+        return list(self._brokers)
+
+    # a run's services
+
+    def start_publisher(self, env: Mapping[str, str], log: Path) -> Running:
+        """Start the publisher's program."""
+        share(Path(env["EVIDENCE_DIR"]))
+        file = self._run_file({"publisher": publisher_service(env)})
+        return self._start([("publisher", "publisher")], file, log.parent, "")[0]
+
+    def start_engine(
+        self, folder: Path, spec: EngineSpec, order: EngineOrder, log: Path
+    ) -> Running:
+        """Start every service of the engine; what image it is was settled before."""
+        del folder
+        Path(order.state_dir).chmod(0o777)
+        containers = engine_containers(
+            self._appliance.images["engine"],
+            spec,
+            order,
+            self._appliance.sizes.of["engine"],
+            self._subnet,
+        )
+        file = self._run_file({c.service: c.definition for c in containers})
+        names = [(c.service, c.name) for c in containers]
+        return self._start(names, file, log.parent, "engine-")[0]
+
+    def try_engine(
+        self, folder: Path, spec: EngineSpec, env: Mapping[str, str], timeout_s: float
+    ) -> Refusal:
+        """Start the engine's first service with that environment and see how it ends."""
+        del folder
+        size = self._appliance.sizes.of["engine"]
+        refusing = refusing_container(self._appliance.images["engine"], spec, env, size)
+        file = self._run_file({refusing.service: refusing.definition})
+        logs = self.scratch / "refusals"
+        (running,) = self._start([(refusing.service, "refusal")], file, logs, "")
+        assert isinstance(running, Container)
+        try:
+            code = running.wait(timeout_s)
+            return Refusal(code, stderr_of(running.container))
+        finally:
+            self.run_children.remove(running)
+            running.kill()
+
+    def _run_file(self, services: dict[str, dict[str, Any]]) -> Path:
+        path = self.scratch / f"compose-{secrets.token_hex(4)}.json"
+        path.write_text(json.dumps(compose_file(services), indent=1), encoding="utf-8")
+        return path
+
+    def _start(
+        self, names: list[tuple[str, str]], file: Path, logs: Path, prefix: str
+    ) -> list[Running]:
+        """Services as compose knows them, and as the run does."""
+        share(logs)
+        with held():
+            self._compose.up([service for service, _ in names], file)
+            there = self._by_service()
+            started: list[Running] = []
+            for service, name in names:
+                log = logs / f"{prefix}{name}.log"
+                started.append(Container(name, there[service], self._ends, log))
+                self._note_image(name, there[service])
+            self.run_children += started
+        return started
+
+    def stop_engine(self, engine: Running) -> int | None:
+        """SIGTERM, the contract's patience, then the end. None: it had to be killed."""
+        engine.ask_to_stop()
+        assert isinstance(engine, Container)
+        return engine.wait(STOP_S_MAX)
+
+    def dead(self) -> list[Running]:
+        """Brokers, engine, publisher that have ended though nobody asked them to."""
+        running: list[Running] = [*self._brokers, *self.run_children]
+        return [each for each in running if each.exit_code() is not None]
+
+    def pids(self) -> dict[str, int]:
+        """Service → process, of all that run, where they are processes of this machine."""
+        if not self._engine.is_local:
+            return {}
+        running: list[Running] = [*self._brokers, *self._aides, *self.run_children]
+        return {c.name: c.pid for c in running if c.pid and c.exit_code() is None}
+
+    def watch_resources(self, evidence: Path) -> None:
+        """Let the engine's own statistics be noted, in case that cAdvisor misses somebody."""
+
+        def containers() -> dict[str, Any]:
+            running = [*self._brokers, *self._aides, *self.run_children]
+            return {c.name: c.container for c in running if isinstance(c, Container)}
+
+        self._stand_in = StandIn(self._engine, evidence, containers)
+
+    def resource_facts(self) -> dict[str, Any]:
+        """Limits and images of every service, and where cAdvisor's figures are."""
+        sizes = self._appliance.sizes.of
+        limits = {name: sizes[self._kind(name)].to_json() for name in self._images}
+        return {
+            "limits": limits,
+            "images": self._images,
+            "monitoring_source": {
+                "url": f"http://{self._address(41)}:8086",
+                "database": "cadvisor",
+                "services": sorted(set(self._images) - {"evaluator"}),
+            },
+        }
+
+    def _kind(self, name: str) -> str:
+        """Whose limits a service has."""
+        kind = name.rpartition("-")[0] if name[-1].isdigit() else name
+        kind = {"broker": "kafka"}.get(kind, kind)
+        return kind if kind in self._appliance.sizes.of else "engine"
+
+    def end_run(self) -> None:
+        """End what the run started; brokers stay."""
+        children, self.run_children = self.run_children, []
+        stand_in, self._stand_in = self._stand_in, None
+        # each goes though another's end failed
+        with ExitStack() as ends:
+            # the last first: nobody is to complain of who went before
+            for running in children:
+                ends.callback(running.kill)
+            if stand_in is not None:
+                ends.callback(stand_in.stop)
+
+    def end(self) -> None:
+        """Take everything away but what `make up` keeps; give files back to their owner."""
+        with ExitStack() as ends:
+            ends.callback(self._engine.close)
+            ends.callback(give_back, self._folder.parent / "store" / self._folder.name)
+            ends.callback(give_back, self._folder)
+            ends.callback(self._ends.close)
+            if not self._appliance.kept:
+                ends.callback(self._engine.take_down, self._appliance.project)
+            if self._evaluator is not None:
+                ends.callback(self._evaluator.take_away)
+            ends.callback(self.end_run)
+
+    def leave(self) -> None:
+        """Leave all that was started running."""
+        self._ends.close()
+        self._engine.close()
+
+    # what all of that needs
+
+    def _address(self, last: int) -> str:
+        return f"{self._subnet}.{last}"
+
+    def _by_service(self) -> dict[str, Any]:
+        """Compose service → its container."""
+        found = self._engine.containers(self._appliance.project)
+        return {c.labels.get(COMPOSE_SERVICE, ""): c for c in found}
+
+    def _note_image(self, name: str, container: Any) -> None:
+        """Which image a service really ran, and the hash of its package list."""
+        tag = container.attrs["Config"]["Image"]
+        known = {facts["tag"]: facts for facts in self._images.values()}
+        if tag not in known:
+            packages = file_in(container, PACKAGES)
+            known[tag] = self._engine.image_facts(tag) | {
+                "packages_sha256": hashlib.sha256(packages).hexdigest() if packages else None
+            }
+        self._images[name] = known[tag]
+
+    def _environment(self, brokers: int) -> dict[str, str]:
+        uid = os.geteuid() or RUN_UID
+        gid = os.getegid() if os.geteuid() else RUN_UID
+        images = {f"{name.upper()}_IMAGE": tag for name, tag in self._appliance.images.items()}
+        return {
+            **images,
+            **self._appliance.sizes.environment(),
+            "SUBNET": self._subnet,
+            "BROKERS": str(brokers),
+            "CLUSTER_ID": cluster_id(self._appliance.project),
+            "PROJECT": self._appliance.project,
+            "DOCKER_ROOT": str(self._engine.root),
+            "RUN_USER": f"{uid}:{gid}",
+            "RESULTS": str(self._folder.parent),
+            "SCRATCH": str(self.scratch),
+        }
+
+
+def cluster_id(project: str) -> str:
+    """Kafka's name of the cluster: sixteen bytes, as it writes them."""
+    return urlsafe_b64encode(hashlib.sha256(project.encode()).digest()[:16]).decode().rstrip("=")
+
+
+def share(folder: Path) -> None:
+    """Let the containers' user write there, and in what is made there later."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if os.geteuid() == 0:
+        os.umask(0o002)
+        os.chown(folder, -1, RUN_UID)
+        folder.chmod(0o2775)
+
+
+def give_back(folder: Path) -> None:
+    """Where root had it shared, root owns it again."""
+    if os.geteuid() == 0 and folder.exists():
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, 0, 0, follow_symlinks=False)
+
+
+def _passwd() -> str:
+    """A user must have a name: Spark asks for it."""
+    lines = ["root:x:0:0:root:/root:/usr/sbin/nologin"]
+    lines.append(f"tollgate:x:{RUN_UID}:{RUN_UID}::/home/tollgate:/usr/sbin/nologin")
+    if os.geteuid() not in (0, RUN_UID):
+        name = pwd.getpwuid(os.geteuid()).pw_name if _has_name() else "runner"
+        lines.append(f"{name}:x:{os.geteuid()}:{os.getegid()}::/tmp:/usr/sbin/nologin")
+    return "\n".join(lines) + "\n"
+
+
+def _has_name() -> bool:
+    try:
+        pwd.getpwuid(os.geteuid())
+    except KeyError:
+        return False
+    return True
+
+
+def namenode_is_ready(host: str, datanodes: int) -> bool:
+    """Whether it is out of safe mode and knows that many DataNodes."""
+    told = _get(f"http://{host}:9870/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState")
+    try:
+        facts = json.loads(told or "")["beans"][0]
+    except (ValueError, KeyError, IndexError):
+        return False
+    live = int(facts.get("NumLiveDataNodes") or 0)
+    return bool(facts.get("FSState") == "Operational" and live >= datanodes)
+
+
+def _get(url: str) -> str | None:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(url, timeout=2) as answer:
+            text: str = answer.read().decode("utf-8", "replace")
+            return text
+    except OSError:
+        return None

@@ -1,0 +1,139 @@
+"""Have ready what a runtime needs before anything is measured: jars, or images; start nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from conductor.appliance.building import Builder, Built
+from conductor.appliance.docker_engine import DockerEngine
+from conductor.appliance.images import Image, Tags, read_image, read_images
+from conductor.appliance.kept import read_kept
+from conductor.appliance.project import project_name
+from conductor.appliance.runtime import Appliance, DockerRuntime
+from conductor.appliance.sizing import ENGINE_HEAP_MB, sizes_for, usable_cores
+from conductor.artifacts import ensure_artifacts, is_complete
+from conductor.asked import EngineChoice
+from conductor.embedded import EmbeddedRuntime
+from conductor.home import Home
+from conductor.java import Java, find_java
+from conductor.progress import Progress
+from conductor.runtime import Runtime
+from contract.engine import is_number
+from contract.errors import EnvironmentLacking
+
+#: the folders of artifacts.lock that plain processes need
+EMBEDDED_ARTIFACTS = ("kafka", "spark-kafka")
+#: the images that every campaign in containers runs
+CLUSTER_IMAGES = ("kafka", "hadoop", "influxdb", "cadvisor")
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A runtime that can be made once there is a temporary folder."""
+
+    make: Callable[[Path], Runtime]
+    #: for campaign.json: what the containers' engine is
+    docker: dict[str, Any] | None = None
+
+
+def have_runtime(
+    name: str,
+    choice: EngineChoice,
+    settings: Mapping[str, Any],
+    brokers: int,
+    folder: Path,
+    store: str,
+    home: Home,
+    java: Java | None,
+    progress: Progress,
+) -> Ready:
+    """Fetch or build what is lacking. `settings` are the engine's, `folder` is the campaign's."""
+    if name == "embedded":
+        own = java or find_java(home.artifacts)
+        _have_artifacts(home, EMBEDDED_ARTIFACTS, progress)
+        return Ready(lambda scratch: EmbeddedRuntime(home, own, scratch))
+    told = settings.get("memory_mb")
+    heap_mb = int(told) if is_number(told) else ENGINE_HEAP_MB
+    sizes = sizes_for(usable_cores(), psutil.virtual_memory().total, heap_mb)
+    with ExitStack() as ends:
+        engine = DockerEngine()
+        ends.callback(engine.close)
+        images = have_images(engine, choice, home, progress)
+        kept = read_kept(home, engine, brokers, images)
+        ready = Appliance(
+            project=project_name(home.path),
+            compose_folder=home.path / "compose",
+            images=images,
+            sizes=sizes,
+            kept=kept is not None,
+            store=Path(store.removeprefix("file:")) if store.startswith("file:") else None,
+        )
+        facts = engine.facts
+        # from here on the runtime has it
+        ends.pop_all()
+    return Ready(lambda scratch: DockerRuntime(engine, ready, folder, scratch), facts)
+
+
+def have_images(
+    engine: DockerEngine, choice: EngineChoice | None, home: Home, progress: Progress
+) -> dict[str, str]:
+    """Role → tag of every image that a campaign runs; the lacking ones are built."""
+    images = read_images(home)
+    wanted = {name: images[name] for name in CLUSTER_IMAGES}
+    tags: dict[str, str] = {}
+    if choice is not None:
+        wanted["tollgate"] = images["tollgate"]
+        if choice.image is None:
+            wanted["engine"] = engine_image(choice.folder, home, images)
+        elif not engine.has_image(choice.image):
+            raise EnvironmentLacking(f"there is no image {choice.image} in this engine")
+        else:
+            tags["engine"] = choice.image
+    built = build(engine, list(wanted.values()), images, home, progress)
+    return tags | {role: made.tag for role, made in zip(wanted, built, strict=True)}
+
+
+def engine_image(folder: Path, home: Home, images: Mapping[str, Image]) -> Image:
+    """The image of an engine's folder, of the checkout or of somebody else's."""
+    if folder.is_relative_to(home.engines):
+        return images[f"engines/{folder.relative_to(home.engines)}"]
+    return read_image(f"engines/{folder.name.lower()}", folder, folder)
+
+
+def build(
+    engine: DockerEngine,
+    wanted: list[Image],
+    images: Mapping[str, Image],
+    home: Home,
+    progress: Progress,
+) -> list[Built]:
+    """Have these images; only what a lacking one is made of is fetched for it."""
+    builder = Builder(engine, images, Tags(images, home.artifacts_lock), progress)
+    lacking = builder.lacking(wanted)
+    fetched = {
+        source.split("/")[1]
+        for image in lacking
+        for source in image.sources
+        if source.startswith(".artifacts/") and not source.endswith(".crt")
+    }
+    if fetched:
+        _have_artifacts(home, tuple(sorted(fetched)), progress)
+    if lacking:
+        names = ", ".join(image.name for image in lacking)
+        progress.say(f"tollgate: building {len(lacking)} images, once: {names}")
+    return builder.build(wanted, home.artifacts / "logs")
+
+
+def _have_artifacts(home: Home, folders: tuple[str, ...], progress: Progress) -> None:
+    def say(sentence: str) -> None:
+        progress.say(f"tollgate: {sentence}")
+
+    if not is_complete(home.artifacts_lock, home.artifacts, folders):
+        java = find_java(home.artifacts)
+        ensure_artifacts(home.artifacts_lock, home.artifacts, java, say, folders)

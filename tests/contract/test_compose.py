@@ -1,0 +1,227 @@
+"""The compose files: every service has limits and no rights, and knows nothing that nobody sets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from conductor.appliance.compose import FILES
+from conductor.appliance.run_file import FIRST_ADDRESS
+from conductor.appliance.runtime import DATANODES, MONITORING, STORAGE
+from conductor.runtimes import CLUSTER_IMAGES
+from tests.unit.conductor.appliance.fakes import IMAGES, SUBNET, runtime
+
+HOME = Path(__file__).resolve().parents[2]
+COMPOSE = HOME / "compose"
+BROKERS_MAX = 9
+#: what a top level may hold; `x-…` are parts that services share
+TOP_LEVEL = {"services", "networks"}
+#: of a service that nobody limits, or that has more rights or less of a home than it should
+FORBIDDEN = {
+    *("container_name", "ports", "privileged", "network_mode", "pid", "ipc", "cap_add", "devices"),
+    *("extends", "links", "depends_on", "restart", "build", "env_file", "deploy", "hostname"),
+}
+
+
+def read(name: str) -> dict[str, Any]:
+    """A compose file with its merge keys resolved."""
+    found: dict[str, Any] = yaml.safe_load((COMPOSE / f"{name}.yml").read_text(encoding="utf-8"))
+    return found
+
+
+def services() -> dict[str, dict[str, Any]]:
+    """Those of all files."""
+    found: dict[str, dict[str, Any]] = {}
+    for name in FILES:
+        for service, definition in (read(name).get("services") or {}).items():
+            assert service not in found, f"two services are called {service}"
+            found[service] = definition
+    return found
+
+
+SERVICES = services()
+EACH = pytest.mark.parametrize("service", sorted(SERVICES))
+
+
+def words_of(value: object) -> Iterator[str]:
+    """Every text anywhere within."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from words_of(key)
+            yield from words_of(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from words_of(each)
+    elif isinstance(value, str):
+        yield value
+
+
+def variables_of(value: object) -> set[str]:
+    return {name for word in words_of(value) for name in re.findall(r"\$\{?(\w+)", word)}
+
+
+@pytest.fixture
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The variables that the conductor sets, of a runtime of which nothing was started."""
+    # as root it would give folders to the containers' user, and change this process's umask
+    monkeypatch.setattr(
+        "conductor.appliance.runtime.share",
+        lambda folder: folder.mkdir(parents=True, exist_ok=True),
+    )
+    return runtime(tmp_path)._environment(5)
+
+
+def test_the_conductor_reads_every_file_that_is_there() -> None:
+    assert {f"{name}.yml" for name in FILES} == {path.name for path in COMPOSE.iterdir()}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_holds_services_and_networks_and_neither_name_nor_version(name: str) -> None:
+    found = {key for key in read(name) if not key.startswith("x-")}
+    assert found and found <= TOP_LEVEL
+
+
+def test_the_services_are_those_that_the_conductor_starts() -> None:
+    brokers = {f"broker-{n}" for n in range(1, BROKERS_MAX + 1)}
+    own = {"publisher", "evaluator"}
+    assert set(SERVICES) == {*brokers, *STORAGE, *MONITORING, *own}
+    assert len(STORAGE) == 1 + DATANODES
+
+
+@EACH
+def test_every_service_has_limits(service: str) -> None:
+    definition = SERVICES[service]
+    kind = {"broker": "kafka"}.get(name := service.partition("-")[0], name).upper()
+    assert definition["cpus"] == f"${{{kind}_CPUS}}"
+    assert definition["cpuset"] == f"${{{kind}_CPUSET}}"
+    assert definition["mem_limit"] == f"${{{kind}_MEMORY_BYTES}}"
+    assert definition["memswap_limit"] == definition["mem_limit"], "it could swap"
+    assert 0 < definition["pids_limit"] <= 8192
+
+
+@EACH
+def test_every_service_has_no_rights_and_writes_only_where_it_must(service: str) -> None:
+    definition = SERVICES[service]
+    assert definition["cap_drop"] == ["ALL"]
+    assert definition["security_opt"] == ["no-new-privileges:true"]
+    assert definition["read_only"] is True
+    assert not FORBIDDEN & set(definition)
+
+
+@EACH
+def test_no_log_grows_without_end(service: str) -> None:
+    logging = SERVICES[service]["logging"]
+    assert logging["driver"] == "json-file"
+    assert re.fullmatch(r"[1-9]\d?m", logging["options"]["max-size"])
+
+
+@EACH
+def test_every_service_is_on_the_one_network_with_an_address_of_its_own(service: str) -> None:
+    ((network, place),) = SERVICES[service]["networks"].items()
+    assert network == "bench"
+    assert set(place) == {"ipv4_address"}
+    found = re.fullmatch(r"\$\{SUBNET\}\.(\d+)", place["ipv4_address"])
+    assert found is not None
+    # the first is the network's own gateway; from FIRST_ADDRESS on are engines
+    assert 2 <= int(found[1]) < FIRST_ADDRESS == 64
+
+
+def test_no_two_services_have_one_address() -> None:
+    addresses = [each["networks"]["bench"]["ipv4_address"] for each in SERVICES.values()]
+    assert len(set(addresses)) == len(addresses)
+
+
+def test_nothing_reaches_the_network_from_outside_or_leaves_it() -> None:
+    assert [name for name in FILES if "networks" in read(name)] == ["network"]
+    ((name, network),) = read("network")["networks"].items()
+    assert (name, network["internal"]) == ("bench", True)
+    (pool,) = network["ipam"]["config"]
+    assert pool == {"subnet": "${SUBNET}.0/24", "ip_range": "${SUBNET}.128/25"}
+
+
+@EACH
+def test_a_path_of_this_machine_is_seen_under_the_name_it_has_here(service: str) -> None:
+    for volume in SERVICES[service].get("volumes", []):
+        if isinstance(volume, str):
+            assert volume.startswith("/var/lib/"), "a folder of the engine's, gone with it"
+            continue
+        assert volume["type"] == "bind"
+        if service == "cadvisor":
+            assert volume["read_only"] is True
+        else:
+            assert volume["source"] == volume["target"] in ("${RESULTS}", "${SCRATCH}")
+
+
+def test_a_broker_is_told_who_it_is_and_where_the_clock_is() -> None:
+    for number in range(1, BROKERS_MAX + 1):
+        broker = SERVICES[f"broker-{number}"]
+        address = broker["networks"]["bench"]["ipv4_address"]
+        env = broker["environment"]
+        assert (env["NODE_ID"], env["HOST"]) == (str(number), address)
+        assert env["CONTROLLER"] == "${SUBNET}.11:9093"
+        assert {env["BROKERS"], env["CLUSTER_ID"], env["HEAP_MB"]} == {
+            *("${BROKERS}", "${CLUSTER_ID}", "${KAFKA_HEAP_MB}")
+        }
+    clock = SERVICES["broker-1"]["networks"]["bench"]["ipv4_address"]
+    assert SERVICES["broker-1"]["environment"]["CONTROLLER"] == f"{clock}:9093"
+
+
+def test_storage_is_told_where_it_is() -> None:
+    namenode = SERVICES["namenode"]
+    address = namenode["networks"]["bench"]["ipv4_address"]
+    for service in STORAGE:
+        env = SERVICES[service]["environment"]
+        assert env["NAMENODE"] == address
+        assert env["HOST"] == SERVICES[service]["networks"]["bench"]["ipv4_address"]
+        assert 1 <= int(env["REPLICATION"]) <= DATANODES
+    assert int(namenode["environment"]["MIN_DATANODES"]) <= DATANODES
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_variable_is_one_that_the_conductor_sets(name: str, told: dict[str, str]) -> None:
+    named = variables_of(read(name))
+    assert named <= set(told)
+    assert all(told[each] for each in named), "one is empty"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_variable_is_written_so_that_compose_takes_it_whole(name: str) -> None:
+    for word in words_of(read(name)):
+        rest = re.sub(r"\$\{[A-Z][A-Z_]*\}", "", word)
+        assert "$" not in rest, f"{word!r} has a default, or no braces"
+
+
+def test_the_conductor_sets_no_variable_that_no_file_names(told: dict[str, str]) -> None:
+    named = {each for name in FILES for each in variables_of(read(name))}
+    # the engine's services are written by the conductor itself
+    own = {name for name in told if name.startswith("ENGINE_")}
+    assert set(told) - own == named
+
+
+def test_every_service_runs_an_image_of_ours() -> None:
+    built = {path.parent.name for path in (HOME / "images").glob("*/Dockerfile")}
+    for service, definition in SERVICES.items():
+        found = re.fullmatch(r"\$\{(\w+)_IMAGE\}", definition["image"])
+        assert found is not None, service
+        assert found[1].lower() in built & set(IMAGES)
+    cluster = {SERVICES[s]["image"] for s in (*STORAGE, *MONITORING, "broker-1")}
+    assert cluster == {f"${{{name.upper()}_IMAGE}}" for name in CLUSTER_IMAGES}
+
+
+def test_variables_have_the_values_that_the_conductor_knows(
+    told: dict[str, str], tmp_path: Path
+) -> None:
+    assert told["SUBNET"] == SUBNET
+    assert told["BROKERS"] == "5"
+    assert told["RESULTS"] == str(tmp_path / "results")
+    assert told["SCRATCH"] == str(tmp_path / "scratch")
+    assert re.fullmatch(r"\d+:\d+", told["RUN_USER"])
+    assert not told["RUN_USER"].startswith("0:"), "containers would run as root"
+    # sixteen bytes, as Kafka writes an id
+    assert re.fullmatch(r"[A-Za-z0-9_-]{22}", told["CLUSTER_ID"])
+    assert {told[f"{name.upper()}_IMAGE"] for name in IMAGES} == set(IMAGES.values())

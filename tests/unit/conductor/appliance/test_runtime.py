@@ -1,0 +1,359 @@
+"""The docker runtime starts what it is told to, sees who has died, and leaves nobody behind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docker.errors import APIError
+
+from conductor.appliance.runtime import DockerRuntime, cluster_id, namenode_is_ready
+from conductor.runtime import Refusal
+from conductor.runtime import Runtime as RuntimeProtocol
+from contract.engine import EngineSpec, Service
+from contract.errors import ServiceFailed
+from tests.unit.conductor.appliance.fakes import (
+    IMAGES,
+    PROJECT,
+    SUBNET,
+    FakeContainer,
+    FakeEngine,
+    runtime,
+)
+from tests.unit.conductor.test_embedded import ORDER, spec_of
+
+CLUSTER = ("namenode", "datanode-1", "datanode-2", "datanode-3", "influxdb", "cadvisor")
+SPEC = spec_of(Service("main", ("./run",), 1), Service("aide", ("./run",), None))
+
+
+class Site:
+    """A runtime whose compose makes fake containers of whatever it is told to start."""
+
+    def __init__(self, folder: Path, *, kept: bool = False) -> None:
+        self.folder, self.engine = folder, FakeEngine()
+        self.engine.images = set(IMAGES.values())
+        self.env: dict[str, str] = {}
+        self.ups: list[list[str]] = []
+        self.defined: dict[str, dict[str, Any]] = {}
+        self.lost: set[str] = set()
+        self.at_once: dict[str, int] = {}
+        self.runtime = runtime(folder, self.engine, kept=kept)
+
+    # as Compose
+
+    def compose(self, project: str, _folder: Path, env: Mapping[str, str]) -> Site:
+        assert project == PROJECT
+        self.env = dict(env)
+        return self
+
+    def up(self, services: Sequence[str], more: Path | None = None) -> None:
+        self.ups.append(list(services))
+        if more is not None:
+            self.defined |= json.loads(more.read_text())["services"]
+        for service in services:
+            if service in self.lost:
+                continue
+            container = FakeContainer(service, lines=("one", f"last of {service}"))
+            container.image = IMAGES["engine" if service.startswith("engine") else "kafka"]
+            container.complaints = b"unknown stage\n"
+            if service in self.at_once:
+                self.engine.watch.ends(container, self.at_once[service])
+            self.engine.there.append(container)
+
+    def there(self, service: str) -> FakeContainer:
+        (found,) = (c for c in self.engine.there if c.id == f"id-of-{service}")
+        return found
+
+    def start_engine(self, spec: EngineSpec = SPEC, instances: int = 2) -> Any:
+        state = self.folder / "state"
+        state.mkdir(exist_ok=True)
+        order = replace(ORDER, instances=instances, state_dir=str(state))
+        log = self.folder / "logs" / "engine.log"
+        return self.runtime.start_engine(self.folder, spec, order, log)
+
+
+@pytest.fixture(autouse=True)
+def unshared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folders stay this user's: as root they would be given away, with another umask for all."""
+
+    def share(folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+
+    monkeypatch.setattr("conductor.appliance.runtime.share", share)
+    monkeypatch.setattr("conductor.appliance.runtime.give_back", lambda _: None)
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """Nothing of it was started."""
+    made = Site(tmp_path)
+    monkeypatch.setattr("conductor.appliance.runtime.Compose", made.compose)
+    yield made
+    made.runtime.end_run()
+
+
+def test_it_is_a_runtime_like_the_other(site: Site) -> None:
+    made: RuntimeProtocol = site.runtime
+    assert (made.name, made.clock_broker, made.run_children) == ("docker", 1, [])
+    assert made.resources_file != "resources.jsonl", "the evaluator brings that one"
+
+
+def test_a_cluster_is_brokers_storage_and_monitoring(site: Site) -> None:
+    site.runtime.start_brokers(3, 1)
+    assert site.ups == [["broker-1", "broker-2", "broker-3", *CLUSTER]]
+    assert site.runtime.bootstrap_servers == ",".join(f"{SUBNET}.{n}:9092" for n in (11, 12, 13))
+    assert [broker.name for broker in site.runtime.brokers] == ["broker-1", "broker-2", "broker-3"]
+    assert site.env["BROKERS"] == "3"
+    assert site.runtime.dead() == []
+
+
+def test_a_cluster_that_is_kept_is_taken_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site(tmp_path, kept=True)
+    monkeypatch.setattr("conductor.appliance.runtime.Compose", site.compose)
+    site.up(["broker-1", *CLUSTER])
+    site.runtime.start_brokers(1, 1)
+    assert len(site.ups) == 1, "it was started anew"
+    site.runtime.end()
+    assert not any(container.gone for container in site.engine.there)
+    assert site.engine.closed and site.engine.watch.closed
+
+
+def test_what_a_campaign_that_was_killed_left_is_taken_away_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site: Site
+) -> None:
+    site.runtime.start_brokers(1, 1)
+    assert f"take down {PROJECT}" in site.engine.happened
+    beside = Site(tmp_path, kept=True)
+    monkeypatch.setattr("conductor.appliance.runtime.Compose", beside.compose)
+    beside.up(["broker-1", *CLUSTER, "engine-spark", "evaluator", "broker-2"])
+    beside.runtime.start_brokers(1, 1)
+    gone = {c.id.removeprefix("id-of-") for c in beside.engine.there if c.gone}
+    assert gone == {"engine-spark", "evaluator", "broker-2"}
+    assert f"take down {PROJECT}" not in beside.engine.happened
+
+
+def test_a_service_that_is_not_there_though_it_was_started_is_named(site: Site) -> None:
+    site.lost = {"datanode-2"}
+    with pytest.raises(ServiceFailed, match=r"^there is no container of datanode-2, though it w"):
+        site.runtime.start_brokers(1, 1)
+
+
+def test_an_engines_services_are_started_together_the_first_being_its_life(site: Site) -> None:
+    site.runtime.start_brokers(1, 1)
+    life = site.start_engine()
+    names = ["main", "aide", "aide-2"]
+    assert site.ups[-1] == [f"engine-{name}" for name in names]
+    assert life.name == "main"
+    assert [child.name for child in site.runtime.run_children] == names
+    assert [child.log.name for child in site.runtime.run_children] == [
+        f"engine-{name}.log" for name in names
+    ]
+    assert {site.defined[f"engine-{name}"]["image"] for name in names} == {IMAGES["engine"]}
+
+
+def test_the_publisher_is_told_by_a_file_beside_its_own(site: Site, tmp_path: Path) -> None:
+    site.runtime.start_brokers(1, 1)
+    env = {"EVIDENCE_DIR": str(tmp_path / "evidence"), "SOURCE": "network", "RUN_ID": "a $1"}
+    child = site.runtime.start_publisher(env, tmp_path / "logs" / "publisher.log")
+    assert site.ups[-1] == ["publisher"]
+    assert site.defined["publisher"]["environment"]["RUN_ID"] == "a $$1"
+    assert (child.name, child.log) == ("publisher", tmp_path / "logs" / "publisher.log")
+    assert (tmp_path / "evidence").is_dir()
+
+
+def test_the_dead_are_known_and_have_no_pid_any_more(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeEngine, "is_local", True)
+    site.runtime.start_brokers(2, 1)
+    site.start_engine(instances=1)
+    site.engine.watch.ends(site.there("engine-aide"), 9)
+    site.engine.watch.ends(site.there("broker-2"), 137)
+    assert {child.name: child.exit_code() for child in site.runtime.dead()} == {
+        "broker-2": 137,
+        "aide": 9,
+    }
+    assert set(site.runtime.pids()) == {"broker-1", "main", *CLUSTER}
+
+
+def test_processes_of_another_machine_have_no_pid_here(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeEngine, "is_local", False)
+    site.runtime.start_brokers(1, 1)
+    assert site.runtime.pids() == {}
+
+
+def test_a_runs_end_leaves_the_cluster_and_keeps_the_logs(site: Site, tmp_path: Path) -> None:
+    site.runtime.start_brokers(1, 1)
+    site.start_engine(instances=1)
+    site.runtime.end_run()
+    assert {c.id for c in site.engine.there if c.gone} == {"id-of-engine-main", "id-of-engine-aide"}
+    assert site.runtime.run_children == []
+    log = tmp_path / "logs" / "engine-main.log"
+    assert log.read_text() == "one\nlast of engine-main\n"
+    site.runtime.end_run()
+
+
+def test_one_runs_containers_are_not_taken_for_the_next_ones(site: Site) -> None:
+    site.runtime.start_brokers(1, 1)
+    for _ in range(2):
+        site.start_engine(instances=1)
+        site.runtime.end_run()
+        site.engine.there = [c for c in site.engine.there if not c.gone]
+    assert len({path.name for path in site.runtime.scratch.glob("compose-*.json")}) == 2
+
+
+@pytest.mark.parametrize("code", [0, 5, None])
+def test_an_engine_is_asked_to_stop_and_given_the_contracts_time(
+    code: int | None, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.runtime.start_brokers(1, 1)
+    life = site.start_engine(instances=1)
+    container = site.there("engine-main")
+    if code is None:
+        monkeypatch.setattr("conductor.appliance.runtime.STOP_S_MAX", 0.02)
+    else:
+        container.on_signal = lambda: site.engine.watch.ends(container, code)
+    assert site.runtime.stop_engine(life) == code
+    assert container.signals == ["SIGTERM"]
+
+
+@pytest.mark.parametrize("code", [64, None])
+def test_a_refusal_is_what_an_engine_says_on_stderr_and_its_exit_code(
+    code: int | None, site: Site
+) -> None:
+    site.runtime.start_brokers(1, 1)
+    if code is not None:
+        site.at_once["refusal"] = code
+    refusal = site.runtime.try_engine(site.folder, SPEC, {"STAGE": "no-such-thing"}, 0.02)
+    assert refusal == Refusal(code, "unknown stage\n")
+    assert site.there("refusal").gone
+    assert site.defined["refusal"]["environment"]["STAGE"] == "no-such-thing"
+    assert (site.runtime.run_children, site.runtime.dead()) == ([], [])
+
+
+def test_limits_and_images_of_every_service_are_told(site: Site) -> None:
+    site.runtime.start_brokers(2, 1)
+    site.start_engine()
+    facts = site.runtime.resource_facts()
+    names = {"broker-1", "broker-2", *CLUSTER, "main", "aide", "aide-2"}
+    assert set(facts["limits"]) == set(facts["images"]) == names
+    sizes = site.runtime._appliance.sizes.of
+    for name, kind in {
+        "broker-2": "kafka",
+        "namenode": "namenode",
+        "datanode-3": "datanode",
+        "influxdb": "influxdb",
+        "main": "engine",
+        "aide-2": "engine",
+    }.items():
+        assert facts["limits"][name] == sizes[kind].to_json(), name
+    assert facts["images"]["main"]["tag"] == IMAGES["engine"]
+    assert facts["images"]["main"]["packages_sha256"] is None
+    source = facts["monitoring_source"]
+    assert (source["url"], set(source["services"])) == (f"http://{SUBNET}.41:8086", names)
+    assert json.loads(json.dumps(facts, allow_nan=False)) == facts
+
+
+def test_all_is_taken_down_at_the_end(site: Site) -> None:
+    site.runtime.start_brokers(1, 1)
+    site.start_engine()
+    site.runtime.end()
+    assert site.engine.happened[-1] == f"take down {PROJECT}"
+    assert all(c.gone for c in site.engine.there if c.id.startswith("id-of-engine"))
+    assert site.engine.closed and site.engine.watch.closed
+
+
+def test_connections_are_given_back_though_something_could_not_be_taken_down(site: Site) -> None:
+    site.engine.trouble = ServiceFailed("the disk is on fire")
+    with pytest.raises(ServiceFailed, match="the disk is on fire"):
+        site.runtime.end()
+    assert site.engine.closed and site.engine.watch.closed
+
+
+def test_the_cluster_goes_though_a_container_of_the_run_could_not_be_taken_away(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.runtime.start_brokers(1, 1)
+    site.start_engine()
+
+    def refuses(**_: bool) -> None:
+        raise APIError("the disk is on fire")
+
+    site.engine.happened.clear()
+    monkeypatch.setattr(site.there("engine-main"), "remove", refuses)
+    with pytest.raises(ServiceFailed, match="could not be removed: the disk is on fire"):
+        site.runtime.end()
+    site.runtime.run_children = []
+    assert site.there("engine-aide").gone
+    assert f"take down {PROJECT}" in site.engine.happened
+
+
+def test_what_make_up_started_is_left_running(site: Site) -> None:
+    site.runtime.start_brokers(1, 1)
+    site.engine.happened.clear()
+    site.runtime.leave()
+    assert not any(container.gone for container in site.engine.there)
+    assert site.engine.happened == []
+    assert site.engine.closed and site.engine.watch.closed
+
+
+def test_two_projects_have_two_clusters() -> None:
+    assert cluster_id("tollgate-0") == cluster_id("tollgate-0") != cluster_id("tollgate-1")
+    assert len(cluster_id(PROJECT)) == 22
+
+
+@pytest.mark.parametrize(
+    ("told", "ready"),
+    [
+        ({"FSState": "Operational", "NumLiveDataNodes": 3}, True),
+        ({"FSState": "Operational", "NumLiveDataNodes": 2}, False),
+        ({"FSState": "safeMode", "NumLiveDataNodes": 3}, False),
+        ({"FSState": "Operational"}, False),
+        ({}, False),
+    ],
+)
+def test_storage_is_ready_out_of_safe_mode_with_all_datanodes(
+    told: dict[str, Any], ready: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = json.dumps({"beans": [told]})
+    monkeypatch.setattr("conductor.appliance.runtime._get", lambda _: answer)
+    assert namenode_is_ready("198.18.7.31", 3) is ready
+
+
+@pytest.mark.parametrize("answer", [None, "", "<html>", '{"beans": []}', "{}"])
+def test_storage_that_does_not_answer_as_it_should_is_not_ready(
+    answer: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conductor.appliance.runtime._get", lambda _: answer)
+    assert not namenode_is_ready("198.18.7.31", 3)
+
+
+def test_a_storage_that_died_or_does_not_come_is_said_with_its_last_words(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conductor.appliance.runtime._get", lambda _: None)
+    monkeypatch.setattr("conductor.appliance.runtime.wait_for_cluster", lambda *_: None)
+    monkeypatch.setattr("conductor.appliance.runtime.READY_S_MAX", 0.0)
+    site.runtime.start_brokers(1, 1)
+    for says in ("namenode did not answer", "namenode ended with exit code 1"):
+        with pytest.raises(ServiceFailed, match=rf"^{says}; its log ends:\n  one\n  last of name"):
+            site.runtime.wait_for_brokers(lambda _: None)
+        site.engine.watch.ends(site.there("namenode"), 1)
+
+
+def test_a_runtime_is_made_in_folders_that_may_not_be_there_yet(tmp_path: Path) -> None:
+    made = runtime(tmp_path)
+    assert isinstance(made, DockerRuntime)
+    assert (tmp_path / "results" / "campaign").is_dir()
+    assert (tmp_path / "results" / "store").is_dir()
+    passwd = (made.scratch / "passwd").read_text().splitlines()
+    assert all(len(line.split(":")) == 7 for line in passwd)
+    assert any(line.startswith("tollgate:x:10001:10001:") for line in passwd)
