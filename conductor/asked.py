@@ -179,7 +179,8 @@ def _stages(given: dict[str, str], spec: EngineSpec) -> tuple[str, ...]:
         alone = _yes("ALONE", given.get("ALONE", "0"))
         first = () if alone or stage.predecessor is None else (stage.predecessor,)
         stages = (*first, stage.name)
-    for name in stages:
+    # the one that was asked for before the one that comes with it
+    for name in reversed(stages):
         spec.check_stage(workload.name, name)
     return stages
 

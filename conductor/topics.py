@@ -53,9 +53,7 @@ class Cluster:
     def close(self) -> None:
         """Give the connections back."""
         self._admin.close()
-        if self._tail is not None:
-            self._tail.close()
-            self._tail = None
+        self._forget_tail()
 
     def broker_numbers(self) -> set[int]:
         """The brokers that are in the cluster now."""
@@ -173,16 +171,29 @@ class Cluster:
         """The newest value of each partition; used only before measuring begins."""
         places = [TopicPartition(topic, p) for p in range(partitions)]
         try:
-            if self._tail is None:
-                self._tail = self._consumer()
-            self._tail.assign(places)
-            for place, end in self._tail.end_offsets(places).items():
-                self._tail.seek(place, max(0, end - TAIL_OFFSETS))
-            polled = self._tail.poll(timeout_ms=TAIL_MS_MAX)
+            return self._newest(places)
+        except KafkaError:
+            # a leader may have moved: this client would go on asking the old one
+            self._forget_tail()
+        try:
+            return self._newest(places)
         except KafkaError as error:
             raise ServiceFailed(f"the newest outputs could not be read: {_brief(error)}") from None
+
+    def _newest(self, places: list[TopicPartition]) -> list[bytes]:
+        if self._tail is None:
+            self._tail = self._consumer()
+        self._tail.assign(places)
+        for place, end in self._tail.end_offsets(places).items():
+            self._tail.seek(place, max(0, end - TAIL_OFFSETS))
+        polled = self._tail.poll(timeout_ms=TAIL_MS_MAX)
         newest = (records[-1].value for records in polled.values() if records)
         return [value for value in newest if value is not None]
+
+    def _forget_tail(self) -> None:
+        if self._tail is not None:
+            self._tail.close()
+            self._tail = None
 
     def _consumer(self) -> KafkaConsumer:
         return KafkaConsumer(

@@ -336,12 +336,6 @@ def remove(container: Any) -> None:
                 raise
 
 
-def file_in(container: Any, path: str) -> bytes | None:
-    """A file of a container; None where it has no such file."""
-    with _said(f"{path} could not be read"):
-        return _file_of(container, path)
-
-
 def _file_of(container: Any, path: str) -> bytes | None:
     try:
         parts, _ = container.get_archive(path)

@@ -20,7 +20,7 @@ from conductor.appliance.building import docker_program
 from conductor.appliance.compose import Compose, engine_environment
 from conductor.appliance.containers import Container
 from conductor.appliance.docker_engine import SERVICE_LABEL as COMPOSE_SERVICE
-from conductor.appliance.docker_engine import DockerEngine, file_in, stderr_of
+from conductor.appliance.docker_engine import DockerEngine, stderr_of
 from conductor.appliance.project import subnet_of
 from conductor.appliance.run_file import (
     bind,
@@ -333,7 +333,9 @@ class DockerRuntime:
         tag = container.attrs["Config"]["Image"]
         known = {facts["tag"]: facts for facts in self._images.values()}
         if tag not in known:
-            packages = file_in(container, PACKAGES)
+            # not from the container: to read a file there, the engine mounts all of its mounts, and
+            # cAdvisor's are those of the whole machine
+            packages = self._engine.file_of_image(tag, PACKAGES)
             known[tag] = self._engine.image_facts(tag) | {
                 "packages_sha256": hashlib.sha256(packages).hexdigest() if packages else None
             }

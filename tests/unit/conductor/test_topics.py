@@ -429,9 +429,12 @@ def test_the_tail_is_the_newest_committed_value_of_each_partition(
         TopicPartition("out", 3): [b"a", None],
     }
     made: list[FakeConsumer] = []
+    failing: list[KafkaError] = []
 
     def consumer(**options: Any) -> FakeConsumer:
         made.append(FakeConsumer(logs, options))
+        if failing:
+            made[-1].failure = failing[0]
         return made[-1]
 
     monkeypatch.setattr("conductor.topics.KafkaConsumer", consumer)
@@ -441,11 +444,15 @@ def test_the_tail_is_the_newest_committed_value_of_each_partition(
     assert len(made) == 1, "one consumer is enough"
     assert made[0].options["isolation_level"] == "read_committed"
     assert made[0].options["enable_auto_commit"] is False
-    made[0].failure = KafkaError("gone")
+    made[0].failure = KafkaError("it asks the old leader")
+    assert cluster.tail("out", 4) == [b"newer", b"only"]
+    assert len(made) == 2 and made[0].closed, "another one knows who leads now"
+    failing.append(KafkaError("gone"))
+    made[1].failure = KafkaError("gone")
     with pytest.raises(ServiceFailed, match=r"the newest outputs could not be read: .*gone"):
         cluster.tail("out", 4)
     cluster.close()
-    assert made[0].closed
+    assert all(each.closed for each in made)
 
 
 @pytest.mark.parametrize(

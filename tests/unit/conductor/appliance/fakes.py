@@ -101,6 +101,8 @@ class FakeEngine(DockerEngine):
     def __init__(self) -> None:
         self.there: list[FakeContainer] = []
         self.images: set[str] = set()
+        #: tag → the list of packages in it
+        self.packages: dict[str, bytes] = {}
         self.trouble: Exception | None = None
         self.known_networks: list[dict[str, Any]] = [
             {
@@ -124,6 +126,9 @@ class FakeEngine(DockerEngine):
     def image_facts(self, tag: str) -> dict[str, Any]:
         assert tag in self.images
         return {"tag": tag, "id": f"sha256:{tag}", "size_bytes": 1000, "user": ""}
+
+    def file_of_image(self, tag: str, _path: str) -> bytes | None:
+        return self.packages.get(tag)
 
     def pull(self, name: str, tag: str, _timeout_s: float) -> bool:
         self.happened.append(f"pull {name}")

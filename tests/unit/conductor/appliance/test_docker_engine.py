@@ -15,7 +15,7 @@ from docker.errors import APIError, DockerException, NotFound
 
 from conductor.appliance.docker_engine import (
     EndWatch,
-    file_in,
+    _file_of,
     how_it_ended,
     log_of,
     remove,
@@ -136,7 +136,6 @@ def test_what_the_engine_refuses_is_a_sentence(error: Exception) -> None:
         lambda: log_of(container, 3),
         lambda: stderr_of(container),
         lambda: remove(container),
-        lambda: file_in(container, "/x"),
     ):
         with pytest.raises(ServiceFailed, match=r"^.* could not be .*: server error$"):
             ask()
@@ -181,5 +180,5 @@ class Archive(FakeContainer):
 
 def test_a_file_of_a_container_is_read_without_running_anything() -> None:
     container = Archive(packages=b"bash 5.2\n" * 200)
-    assert file_in(container, "packages") == b"bash 5.2\n" * 200
-    assert file_in(container, "none") is None
+    assert _file_of(container, "packages") == b"bash 5.2\n" * 200
+    assert _file_of(container, "none") is None
