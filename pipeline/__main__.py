@@ -7,17 +7,23 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from contract.class_archive import class_archive_options, note_class_path, quoted
 from contract.engine import EngineOrder, Place
-from contract.errors import ExitCode, TollgateError
+from contract.errors import ExitCode, TollgateError, TookTooLong
 from pipeline.cluster import cluster_command, cluster_environment
 from pipeline.settings import Tuning, check, master_of, plan_of, spark_conf
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 POLL_S = 0.5
+#: a worker that is slow to start is waited for; less than an engine is given to get ready
+EXECUTORS_S_MAX = 90.0
 
 
 def main(words: list[str]) -> int:
@@ -73,6 +79,9 @@ def _run(order: EngineOrder, tuning: Tuning, place: Place, stopping: threading.E
     system = jvm.java.lang.System
     note_class_path("spark", os.environ, lambda: str(system.getProperty("java.class.path")))
     try:
+        if tuning.master != "local":
+            wanted = order.instances if tuning.master == "cluster" else 1
+            _wait_for_executors(spark, wanted, stopping)
         if stopping.is_set():
             return ExitCode.VALID
         query = job.start(spark, order, tuning, plan_of(order, tuning))
@@ -81,13 +90,24 @@ def _run(order: EngineOrder, tuning: Tuning, place: Place, stopping: threading.E
                 print(f"spark engine: the query ended: {query.exception()}", file=sys.stderr)
                 return ExitCode.FAILURE
         query.stop()
-    except PySparkException as error:
+    except (PySparkException, TookTooLong) as error:
         if not stopping.is_set():
             print(f"spark engine: {error}", file=sys.stderr)
             return ExitCode.FAILURE
     finally:
         spark.stop()
     return ExitCode.VALID
+
+
+def _wait_for_executors(spark: SparkSession, wanted: int, stopping: threading.Event) -> None:
+    """A real-time query wants all its slots at once, and fails where they are not there yet."""
+    deadline = time.monotonic() + EXECUTORS_S_MAX
+    tracker: Any = spark._jsc.sc().statusTracker()
+    # the driver is one of those that it counts
+    while (there := len(tracker.getExecutorInfos()) - 1) < wanted and not stopping.is_set():
+        if time.monotonic() > deadline:
+            raise TookTooLong(f"{there} of {wanted} executors after {EXECUTORS_S_MAX:.0f} s")
+        stopping.wait(POLL_S / 2)
 
 
 sys.exit(main(sys.argv[1:]))
