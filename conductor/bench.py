@@ -171,10 +171,10 @@ class Campaign:
         if run.seen.deaths:
             entry["ended"] = "failed"
             death = run.seen.deaths[0]
-            tail = "\n  ".join(death["log_tail"])
+            tail = "\n  ".join(["its log ends:", *death["log_tail"]])
             self.conditions["says"] = (
                 f"{death['service']} died in run {entry['path']}: it {death['says']}; "
-                f"its log ends:\n  {tail}"
+                + (tail if death["log_tail"] else "it had said nothing")
             )
 
     def _conclude(self, evaluator: Evaluator) -> dict[str, Any]:
