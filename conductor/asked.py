@@ -141,7 +141,7 @@ def understand(words: Iterable[str], home: Home) -> Asked:
         dialect=execution.dialect,
         runtime=runtime,
         source=_source(given.get("SOURCE", "network")),
-        engine_settings=_engine_settings(given, spec),
+        engine_settings=_engine_settings(given, spec, runtime),
     )
     spec.started(engine_settings_for(spec, settings), settings.instances)
     repeat = _number("REPEAT", given.get("REPEAT", "1"), int)
@@ -202,7 +202,7 @@ def choose_runtime(given: dict[str, str]) -> tuple[str, str]:
         return "docker", "as asked" if asked == "docker" else "a Docker engine answers"
     if asked == "docker" or "ENGINE_IMAGE" in given:
         raise EnvironmentLacking(lacking)
-    return "embedded", "no Docker engine answers"
+    return "embedded", re.split(r" \(|[;:] ", lacking)[0]
 
 
 def choose_engine(given: dict[str, str], home: Home, runtime: str) -> EngineChoice:
@@ -269,7 +269,7 @@ def _store(text: str | None, home: Home, runtime: str) -> str:
     return f"file:{folder_of('STORE', path)}"
 
 
-def _engine_settings(given: dict[str, str], spec: EngineSpec) -> dict[str, Any]:
+def _engine_settings(given: dict[str, str], spec: EngineSpec, runtime: str) -> dict[str, Any]:
     chosen: dict[str, Any] = {}
     for pair in filter(None, given.get("ENGINE_SETTINGS", "").replace(",", " ").split()):
         name, equals, value = pair.partition("=")
@@ -282,6 +282,11 @@ def _engine_settings(given: dict[str, str], spec: EngineSpec) -> dict[str, Any]:
     if master := given.get("SPARK_MASTER"):
         if "master" not in spec.settings:
             raise UsageError(f"SPARK_MASTER={master}: engine {spec.name} knows no master")
+        if runtime == "docker" and "://" in master:
+            raise UsageError(
+                f"SPARK_MASTER={master}: the appliance's network is closed, nothing in it reaches "
+                f"another cluster; say RUNTIME=embedded, or SPARK_MASTER=cluster"
+            )
         chosen["master"] = master
     return chosen
 

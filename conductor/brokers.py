@@ -1,4 +1,4 @@
-"""Kafka brokers as plain processes on loopback: the embedded runtime's cluster."""
+"""Kafka brokers as plain processes on loopback; and how any cluster is waited for."""
 
 from __future__ import annotations
 

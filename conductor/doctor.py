@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 
+from conductor.appliance.kept import noted
 from conductor.artifacts import is_complete
 from conductor.asked import Asked
 from conductor.home import Home, nearest
@@ -55,9 +56,18 @@ def cost_of(asked: Asked) -> Cost:
     own = engine_settings_for(asked.spec, settings)
     told = own.get("memory_mb")
     heap = int(told if is_number(told) else HEAP_MB) * MIB
-    memory = settings.brokers * BROKER_BYTES + heap + ENGINE_BESIDES_HEAP_BYTES
+    # each worker of a cluster has a heap as large as the driver's
+    processes = (
+        sum(
+            count
+            for service, count in asked.spec.started(own, settings.instances)
+            if service.instances is None
+        )
+        + 1
+    )
+    memory = settings.brokers * BROKER_BYTES + processes * (heap + ENGINE_BESIDES_HEAP_BYTES)
     if settings.runtime == "docker":
-        memory += STORAGE_BYTES + MONITORING_BYTES
+        memory += cluster_bytes(0)
     records = settings.rate * (settings.fed_s + 20) * 2
     kept = records * RECORD_BYTES * runs
     return Cost(
@@ -67,16 +77,25 @@ def cost_of(asked: Asked) -> Cost:
     )
 
 
+def cluster_bytes(brokers: int) -> int:
+    """What brokers, storage and monitoring in containers hold."""
+    return brokers * BROKER_BYTES + STORAGE_BYTES + MONITORING_BYTES
+
+
 def lacks(asked: Asked, home: Home) -> list[str]:
     """What would stop the campaign, each in a sentence."""
     cost, settings = cost_of(asked), asked.settings
     problems: list[str] = []
     available = psutil.virtual_memory().available
+    if settings.runtime == "docker" and noted(home) is not None:
+        # what is needed is in part taken already, by the cluster that is kept
+        available += cluster_bytes(settings.brokers)
     if available < cost.memory_bytes:
         problems.append(
             f"{available / GIB:.1f} GiB of memory are available and about "
             f"{cost.memory_bytes / GIB:.1f} are needed; fewer BROKERS or a smaller "
             f"ENGINE_SETTINGS=memory_mb=… would need less"
+            + (", and so would RUNTIME=embedded" * (settings.runtime == "docker"))
         )
     places = [
         ("temporary files", Path(tempfile.gettempdir())),
@@ -105,12 +124,14 @@ def lacks(asked: Asked, home: Home) -> list[str]:
 def examine(asked: Asked, home: Home) -> tuple[list[str], bool]:
     """The lines of `tollgate doctor`, and whether anything would stop the campaign."""
     problems = lacks(asked, home)
-    try:
-        java = find_java(home.artifacts)
-        java_says = f"Java {java.version} ({java.home})"
-    except TollgateError as error:
-        java_says = "no Java"
-        problems.append(str(error))
+    java_says = "the images bring their own"
+    if asked.settings.runtime == "embedded":
+        try:
+            java = find_java(home.artifacts)
+            java_says = f"Java {java.version} ({java.home})"
+        except TollgateError as error:
+            java_says = "no Java"
+            problems.append(str(error))
     try:
         look_at_source(asked.settings, home.path)
     except TollgateError as error:

@@ -15,7 +15,6 @@ from conductor.bench import EVALUATE_S_MAX, keep_broker_logs, run_order
 from conductor.evaluating import Evaluator
 from conductor.golden import Golden, golden_of
 from conductor.home import Home
-from conductor.java import find_java
 from conductor.lock import only_one
 from conductor.progress import Progress
 from conductor.run import Run
@@ -133,7 +132,6 @@ class Check:
 
     def execute(self, combinations: list[tuple[str, Execution]]) -> list[Result]:
         """All combinations on one cluster; nothing is kept where all passed."""
-        java = find_java(self.home.artifacts)
         ready = have_runtime(
             self._runtime,
             self._choice,
@@ -142,7 +140,7 @@ class Check:
             self.folder.path,
             f"file:{self.folder.path}/store",
             self.home,
-            java,
+            None,
             self.progress,
         )
         self.golden = self.golden.copied(self.folder.path / "golden.jsonl", COPIES)

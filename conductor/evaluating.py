@@ -16,9 +16,15 @@ from contract.errors import ServiceFailed
 class Evaluator:
     """The evaluator's process, warm from the start of the campaign."""
 
-    def __init__(self, child: Child, pid: int | None = None) -> None:
-        """`child` has pipes; `pid` is the evaluator's where the child only passes words on."""
+    def __init__(
+        self,
+        child: Child,
+        pid: int | None = None,
+        how_it_ended: Callable[[], str] | None = None,
+    ) -> None:
+        """`child` has pipes; the others are the evaluator's where the child but passes words on."""
         self.child = child
+        self._how_it_ended = how_it_ended or child.how_it_ended
         self.pid = child.pid if pid is None else pid
         self._given: str | None = None
 
@@ -89,5 +95,5 @@ class Evaluator:
     def _died(self) -> ServiceFailed:
         self._given = None
         tail = "\n  ".join(self.child.log_tail(6))
-        code = self.child.wait(5)
-        return ServiceFailed(f"the evaluator died (exit code {code}); its log ends:\n  {tail}")
+        self.child.wait(5)
+        return ServiceFailed(f"the evaluator {self._how_it_ended()}; its log ends:\n  {tail}")

@@ -248,6 +248,7 @@ class Run:
         if publisher.exit_code() != 0:
             raise ServiceDied(f"the publisher ended with exit code {publisher.exit_code()}")
         self.runtime.run_children.remove(publisher)
+        publisher.kill()
 
     def drain(self) -> None:
         """Until the window's outputs are there and no more come."""

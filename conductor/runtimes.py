@@ -1,4 +1,4 @@
-"""Have ready what a runtime needs before anything is measured: jars, or images; start nothing."""
+"""Have ready what a runtime needs before a campaign: jars, or images; start no service."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def have_runtime(
             kept=kept is not None,
             store=Path(store.removeprefix("file:")) if store.startswith("file:") else None,
         )
-        facts = engine.facts
+        facts = engine.facts | {"cluster_kept": kept is not None}
         # from here on the runtime has it
         ends.pop_all()
     return Ready(lambda scratch: DockerRuntime(engine, ready, folder, scratch), facts)

@@ -186,9 +186,11 @@ def _host(f: Facts) -> Iterator[Doubt]:
         yield Doubt("noisy-host", f"{' and '.join(told)} while measuring.")
     if not f.monitoring:
         yield Doubt("no-monitoring", "Nobody measured what the services used.")
+    elif f.unseen:
+        yield Doubt("no-monitoring", f"Nobody measured what {', '.join(f.unseen)} used.")
     if f.stood_in:
         says = (
-            f"cAdvisor reported nothing of {', '.join(f.stood_in)}: the Docker engine's own "
+            f"cAdvisor did not report all of {', '.join(f.stood_in)}: the Docker engine's own "
             f"statistics stand in, which are coarser."
         )
         yield Doubt("monitoring-stood-in", says)

@@ -79,7 +79,7 @@ def evaluate_run(
     doubts = find_doubts(facts)
     phases_s["evaluate"] = round(clock() - began, 3)
     value = run_json(evidence, findings, counted, rows, doubts, phases_s, faulty, not_collected)
+    write_json(run.run_json, value)
     if kept is not None and not_collected is None:
         store.copy_to(kept)
-    write_json(run.run_json, value)
     return is_valid(doubts), phases_s

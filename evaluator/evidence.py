@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pyarrow.parquet as pq
 
 from contract.results import RunFolder, read_json, read_jsonl
 
+#: the Docker engine, where it stands in, is asked for one container after the other
+UNSEEN_MS = 30_000
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
@@ -133,12 +136,27 @@ class Evidence:
         return found
 
     def stood_in(self) -> list[str]:
-        """Services of which cAdvisor said nothing in the window, but the Docker engine did."""
+        """Services of which the Docker engine had to tell in the window, for cAdvisor did not."""
         return sorted(
             service
             for service, lines in self.of_service().items()
-            if all(line.get("source") == "docker" for line in lines)
+            if any(line.get("source") == "docker" for line in lines)
         )
+
+    def unseen(self) -> list[str]:
+        """Services in containers that nobody looked at for long within the window, or at all."""
+        span, source = self.axis.span_ms, self.conditions.get("monitoring_source")
+        if span is None or source is None:
+            return []
+        looks = self.of_service()
+        found = []
+        for service in source["services"]:
+            at_ms = sorted(line["at_ms"] for line in looks.get(service, []))
+            edges = [span[0], *at_ms, span[1]]
+            longest = max(after - before for before, after in pairwise(edges))
+            if not at_ms or longest > UNSEEN_MS:
+                found.append(service)
+        return found
 
     def machine_measured(self) -> list[dict[str, Any]]:
         """The machine's lines within the measured window."""

@@ -51,5 +51,7 @@ class Facts:
     monitoring: bool = True
     #: services that the Docker engine's own statistics stand in for
     stood_in: list[str] = field(default_factory=list)
+    #: services that nobody looked at
+    unseen: list[str] = field(default_factory=list)
     swapped_bytes: int = 0
     disk_free_bytes: int | None = None

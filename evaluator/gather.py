@@ -91,6 +91,7 @@ def _host(evidence: Evidence) -> dict[str, Any]:
     return {
         **shares,
         "stood_in": evidence.stood_in(),
+        "unseen": evidence.unseen(),
         "monitoring": bool(evidence.conditions.get("monitoring")) and bool(evidence.resources),
         "swapped_bytes": swapped[-1] - swapped[0] if swapped else 0,
         "disk_free_bytes": min(free, default=None),

@@ -26,6 +26,8 @@ CADVISOR, ENGINE = "cadvisor", "docker"
 ASK_S_MAX = 30
 #: two looks further apart are not one rate
 GAP_MS_MAX = 15_000
+#: who was not heard of for so long is not reported any more
+STALE_MS = 5_000
 _FIELDS = ("cpu_usage_ns", "memory_bytes", "net_in_bytes", "net_out_bytes")
 
 
@@ -55,7 +57,7 @@ def stand_ins(
     found = []
     for line in engine:
         after_ms = last_ms.get(line["service"], 0)
-        if until_ms - after_ms > GAP_MS_MAX and line["at_ms"] > after_ms:
+        if until_ms - after_ms > STALE_MS and line["at_ms"] > after_ms:
             found.append({**line, "source": ENGINE})
     return found
 

@@ -34,7 +34,7 @@ def connector_jars() -> list[Path]:
 
 def start_spark(cores: int | None = None) -> SparkSession:
     """A local session on the loopback, with a small heap and little noise."""
-    cores = cores or os.cpu_count() or 1
+    cores = cores or len(os.sched_getaffinity(0))
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
     os.environ["PYSPARK_PYTHON"] = sys.executable

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import certifi
 
-from conductor.appliance.docker_engine import DockerEngine
+from conductor.appliance.docker_engine import DEFAULT_HOST, DockerEngine
 from conductor.appliance.images import (
     BUILDERS,
     CERTIFICATES,
@@ -39,8 +39,6 @@ _STEP = re.compile(r"^(?:#\d+ \[[^\]]*\] .*|Step \d+/\d+ : .*)")
 #: what no reader of a container needs
 _LEFT_OUT = ("doc", "man", "locale", "info")
 LOOK_S = 0.25
-#: where the Docker package looks, whatever context a `docker` command may have been given
-DEFAULT_HOST = "unix:///var/run/docker.sock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +109,7 @@ class Builder:
             _pack(image, Path(context.name))
             dockerfile = image.dockerfile.relative_to(image.root)
             command = [self._docker.program, "build", "-f", str(dockerfile), "-t", tag]
-            for parent in image.parents:
+            for parent in self._tags.parents_of(image):
                 command += ["--build-arg", f"{parent.upper()}={self._tags.of_parent(parent)}"]
             command += ["--label", f"tollgate.sources={self._tags.hash_of(image)}"]
             command += ["--force-rm", *self._docker.options, "-"]

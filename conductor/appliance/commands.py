@@ -11,20 +11,20 @@ from conductor.appliance.building import Built, shipped
 from conductor.appliance.docker_engine import DockerEngine
 from conductor.appliance.images import read_images
 from conductor.appliance.kept import KeptCluster, forget_kept, note_kept
-from conductor.appliance.project import project_name
+from conductor.appliance.project import BROKERS_MAX, project_name
 from conductor.appliance.runtime import Appliance, DockerRuntime
 from conductor.appliance.sizing import ENGINE_HEAP_MB, sizes_for, usable_cores
 from conductor.asked import DOCKER_BROKERS
+from conductor.doctor import GIB, cluster_bytes
 from conductor.home import Home
 from conductor.interrupts import held
 from conductor.lock import only_one
 from conductor.progress import Progress
 from conductor.runtimes import build, have_images
 from conductor.services import temporary_folder
-from contract.errors import ExitCode, UsageError
+from contract.errors import EnvironmentLacking, ExitCode, UsageError
 
 MB = 1000**2
-BROKERS_MAX = 9
 
 
 def make_images(home: Home, progress: Progress) -> int:
@@ -53,6 +53,12 @@ def table_of(built: Sequence[Built]) -> list[str]:
 def up(home: Home, given: dict[str, str], progress: Progress) -> int:
     """Start brokers, storage and monitoring, and leave them running."""
     brokers = _brokers(given)
+    available, needed = psutil.virtual_memory().available, cluster_bytes(brokers)
+    if available < needed:
+        raise EnvironmentLacking(
+            f"{available / GIB:.1f} GiB of memory are available and about {needed / GIB:.1f} are "
+            f"needed; fewer BROKERS would need less"
+        )
     with only_one(home, progress):
         engine = DockerEngine()
         images = have_images(engine, None, home, progress)

@@ -8,7 +8,10 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from conductor.appliance.building import DEFAULT_HOST, docker_program
+from conductor.appliance.building import docker_program
+from conductor.appliance.docker_engine import DEFAULT_HOST
+from conductor.interrupts import held
+from conductor.processes import Child
 from contract.errors import EnvironmentLacking, ServiceFailed
 
 UP_S_MAX = 180.0
@@ -49,9 +52,9 @@ def _answers(command: list[str]) -> bool:
 class Compose:
     """The compose files of one project."""
 
-    def __init__(self, project: str, folder: Path, env: Mapping[str, str]) -> None:
+    def __init__(self, project: str, folder: Path, env: Mapping[str, str], log: Path) -> None:
         self.project = project
-        self._env = dict(env)
+        self._env, self._log = dict(env), log
         self._command = [*compose_command(), "--project-name", project]
         self._command += ["--project-directory", str(folder)]
         for name in FILES:
@@ -67,20 +70,14 @@ class Compose:
 
     def _run(self, words: list[str], more: Path | None) -> None:
         command = [*self._command, *(["--file", str(more)] if more else []), *words]
-        env = engine_environment(os.environ)
-        try:
-            done = subprocess.run(
-                command,
-                env={**env, **self._env, "COMPOSE_IGNORE_ORPHANS": "true"},
-                capture_output=True,
-                text=True,
-                timeout=UP_S_MAX,
-                check=False,
-                start_new_session=True,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise ServiceFailed(f"compose did not end: {error}") from None
-        if done.returncode != 0:
-            lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-            tail = "\n  ".join(lines[-6:])
-            raise ServiceFailed(f"compose could not start {', '.join(words[3:])}:\n  {tail}")
+        env = {**engine_environment(os.environ), **self._env, "COMPOSE_IGNORE_ORPHANS": "true"}
+        self._log.unlink(missing_ok=True)
+        # broken off, it might go on making containers behind the back of who takes them away
+        with held():
+            child = Child("compose", command, env, self._log)
+            code = child.wait(UP_S_MAX)
+            child.kill()
+        if code != 0:
+            how = "did not end in time" if code is None else f"ended with exit code {code}"
+            tail = "\n  ".join(child.log_tail(6))
+            raise ServiceFailed(f"compose could not start {', '.join(words[3:])}: {how}\n  {tail}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 import threading
 import time
@@ -17,9 +18,12 @@ import docker
 import requests
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 
+from conductor.interrupts import held
 from contract.errors import EnvironmentLacking, ServiceFailed
 
 REQUEST_S_MAX = 120
+#: where the Docker package looks, whatever context a `docker` command may have been given
+DEFAULT_HOST = "unix:///var/run/docker.sock"
 PROJECT_LABEL = "com.docker.compose.project"
 SERVICE_LABEL = "com.docker.compose.service"
 REMOVE_S_MAX = 60.0
@@ -27,6 +31,10 @@ REMOVE_S_MAX = 60.0
 NO_ENGINE = (
     "no Docker engine answers ({why}); `make engine` installs and starts one, and "
     "RUNTIME=embedded needs none"
+)
+NOT_ALLOWED = (
+    "a Docker engine is there, but this login may not speak to it: be in the group docker (after "
+    "`make engine`, with a new login or `newgrp docker`), or say RUNTIME=embedded"
 )
 
 
@@ -47,6 +55,8 @@ class DockerEngine:
             self._facts: dict[str, Any] = self._client.info()
             self._facts["ApiVersion"] = self._client.version().get("ApiVersion")
         except (DockerException, requests.RequestException) as error:
+            if "PermissionError" in str(error) or "Permission denied" in str(error):
+                raise EnvironmentLacking(NOT_ALLOWED) from None
             raise EnvironmentLacking(NO_ENGINE.format(why=_brief(error))) from None
 
     def close(self) -> None:
@@ -70,10 +80,18 @@ class DockerEngine:
         """Where it keeps images and containers."""
         return Path(str(self._facts.get("DockerRootDir") or "/var/lib/docker"))
 
-    @property
-    def is_local(self) -> bool:
-        """Whether its containers are processes of this machine's kernel."""
-        return str(self._facts.get("KernelVersion")) == _kernel()
+    def why_not_here(self) -> str | None:
+        """Why its containers are no processes of this machine, with addresses that it reaches."""
+        address = os.environ.get("DOCKER_HOST", DEFAULT_HOST)
+        if not address.startswith("unix://"):
+            return f"the Docker engine of DOCKER_HOST={address} is not on this machine"
+        if str(self._facts.get("KernelVersion")) != _kernel():
+            return "the Docker engine that answers runs in a machine of its own"
+        options = " ".join(map(str, self._facts.get("SecurityOptions") or ()))
+        for name in ("rootless", "userns"):
+            if name in options:
+                return f"the Docker engine that answers keeps its containers apart ({name})"
+        return None
 
     # images
 
@@ -124,7 +142,7 @@ class DockerEngine:
 
         def work() -> None:
             try:
-                self._client.images.pull(name).tag(tag)
+                self._client.images.pull(name)
             except (DockerException, requests.RequestException):
                 outcome.append(False)
             else:
@@ -133,7 +151,10 @@ class DockerEngine:
         thread = threading.Thread(target=work, daemon=True)
         thread.start()
         thread.join(timeout_s)
-        return bool(outcome and outcome[0])
+        if not (outcome and outcome[0]):
+            return False
+        with _said(f"{name} could not be given the tag {tag}"):
+            return bool(self._client.images.get(name).tag(tag))
 
     def import_image(self, archive: Path, tag: str) -> None:
         """Make an image of a file system's archive."""
@@ -141,9 +162,22 @@ class DockerEngine:
         with _said(f"{tag} could not be imported"):
             self._client.api.import_image_from_file(str(archive), repository, version)
 
+    def empty_folder(self, tag: str, folder: Path) -> None:
+        """Remove what other users wrote below a folder of this machine, by a container's root."""
+        with held(), _said(f"{folder} could not be emptied"):
+            self._client.containers.run(
+                tag,
+                entrypoint=["/bin/sh", "-c", 'cd "$0" && rm -rf -- ..?* .[!.]* *', str(folder)],
+                command=[],
+                user="0",
+                network_mode="none",
+                volumes={str(folder): {"bind": str(folder), "mode": "rw"}},
+                remove=True,
+            )
+
     def file_of_image(self, tag: str, path: str) -> bytes | None:
         """A file of an image, without running it; None where it has no such file."""
-        with _said(f"{path} of {tag} could not be read"):
+        with held(), _said(f"{path} of {tag} could not be read"):
             try:
                 container = self._client.containers.create(tag, command=["-"], network_mode="none")
             except ImageNotFound:
@@ -213,12 +247,15 @@ class DockerEngine:
 
     def take_down(self, project: str) -> list[str]:
         """Remove every container, network and volume of a project; say which there were."""
+        deadline = time.monotonic() + REMOVE_S_MAX
         gone = self.remove_containers(project)
+        # one that was being made when the first look was taken
+        while (late := self.remove_containers(project)) and time.monotonic() < deadline:
+            gone += [name for name in late if name not in gone]
         label = {"label": f"{PROJECT_LABEL}={project}"}
         with _said("what containers leave could not be looked at"):
             networks = self._client.networks.list(filters=label)
             volumes = self._client.volumes.list(filters=label)
-        deadline = time.monotonic() + REMOVE_S_MAX
         kept: list[str] = []
         for network in networks:
             # a container that was just removed may still be let go of
@@ -252,10 +289,9 @@ class EndWatch:
         self._client = client
         self._ended: dict[str, int] = {}
         self._stopped = False
-        self._events = client.events(
-            decode=True,
-            filters={"label": f"{PROJECT_LABEL}={project}", "event": "die", "type": "container"},
-        )
+        wanted = {"label": f"{PROJECT_LABEL}={project}", "event": "die", "type": "container"}
+        with _said("the engine did not tell what ends"):
+            self._events = client.events(decode=True, filters=wanted)
         self.lost: str | None = None
         self._thread = threading.Thread(target=self._listen, name="container-ends", daemon=True)
         self._thread.start()
@@ -266,7 +302,8 @@ class EndWatch:
 
     def look(self, container: Any) -> None:
         """Ask once: it may have ended before anybody listened."""
-        container.reload()
+        with _said("a container could not be looked at"):
+            container.reload()
         state = container.attrs["State"]
         if state["Status"] in ("exited", "dead"):
             self._ended[container.id] = int(state["ExitCode"])

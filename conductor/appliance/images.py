@@ -48,7 +48,8 @@ class Image:
     @property
     def repository(self) -> str:
         """Its name for Docker, without the tag."""
-        return f"{PREFIX}/{self.name.replace('engines/', 'engine-')}"
+        name = re.sub(r"[^a-z0-9]+", "-", self.name.replace("engines/", "engine-").lower())
+        return f"{PREFIX}/{name.strip('-')}"
 
 
 def read_image(name: str, folder: Path, root: Path) -> Image:
@@ -58,6 +59,9 @@ def read_image(name: str, folder: Path, root: Path) -> Image:
         text = dockerfile.read_text(encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{dockerfile} cannot be read: {error.strerror}") from None
+    for line in text.splitlines():
+        if line.startswith(("ADD ", "COPY [")):
+            raise UsageError(f"{dockerfile}: {line[:40]}… cannot be read here; write COPY a b c/")
     parents = [argument.lower() for argument in _FROM.findall(text)]
     copies = [line.split() for line in _COPY.findall(text.replace("\\\n", " "))]
     sources = [
@@ -113,6 +117,10 @@ class Tags:
         """Repository and tag."""
         return f"{image.repository}:{self.hash_of(image)[:TAG_DIGITS]}"
 
+    def parents_of(self, image: Image) -> list[str]:
+        """Those of the checkout; what else a Dockerfile starts from is its own affair."""
+        return [name for name in image.parents if name == DEBIAN or name in self._images]
+
     def of_parent(self, name: str) -> str:
         """The tag of a parent, the outermost one included."""
         if name == DEBIAN:
@@ -131,7 +139,7 @@ class Tags:
 
     def _parts(self, image: Image) -> Iterator[bytes]:
         yield image.dockerfile.read_bytes()
-        for parent in image.parents:
+        for parent in self.parents_of(image):
             yield self.of_parent(parent).encode()
         for source in image.sources:
             yield source.encode()
@@ -149,6 +157,12 @@ class Tags:
 
 def files_of(root: Path, source: str) -> Iterator[Path]:
     """The files that a COPY line's source brings, in order, without what Python leaves there."""
+    if any(sign in source for sign in "*?["):
+        matched = sorted(path for path in root.glob(source) if path.is_file())
+        if not matched:
+            raise UsageError(f"COPY {source} matches no file below {root}")
+        yield from matched
+        return
     start = root / source
     if not start.resolve().is_relative_to(root.resolve()):
         raise UsageError(f"COPY {source} leads out of {root}")

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from conductor.appliance.docker_engine import SERVICE_LABEL, DockerEngine
-from conductor.appliance.project import project_name
+from conductor.appliance.project import MONITORING, STORAGE, project_name
 from conductor.home import Home
 from contract.errors import UsageError
 from contract.results import read_json, write_json
@@ -62,10 +62,15 @@ def read_kept(
         for container in engine.containers(project_name(home.path))
         if container.status == "running"
     }
-    wanted = {f"broker-{n}" for n in range(1, cluster.brokers + 1)} | {"namenode", "influxdb"}
-    if not wanted <= running:
+    if not running:
+        # the machine was started anew, or somebody else took it down
         forget_kept(home)
         return None
+    wanted = {f"broker-{n}" for n in range(1, cluster.brokers + 1)} | {*STORAGE, *MONITORING}
+    if lost := sorted(wanted - running):
+        raise UsageError(
+            f"the cluster that `make up` keeps has lost {', '.join(lost)}; `make down` first"
+        )
     if cluster.brokers != brokers:
         raise UsageError(
             f"`make up` keeps a cluster of {cluster.brokers} brokers and {brokers} are asked for; "

@@ -15,7 +15,11 @@ ENGINE_TOML = "/engine.toml"
 def what_docker_lacks() -> str | None:
     """Why containers cannot be had here, in a sentence; None if they can."""
     try:
-        DockerEngine().close()
+        engine = DockerEngine()
+        elsewhere = engine.why_not_here()
+        engine.close()
+        if elsewhere is not None:
+            return f"{elsewhere}: its containers cannot be measured from here; say RUNTIME=embedded"
         compose_command()
     except EnvironmentLacking as error:
         return str(error)

@@ -15,6 +15,13 @@ from contract.errors import EnvironmentLacking
 #: reserved for benchmarks (RFC 2544): nobody's real network is there
 RANGE = ipaddress.ip_network("198.18.0.0/15")
 SUBNETS = 512
+DATANODES = 3
+#: what a cluster has besides its brokers
+STORAGE = ("namenode", *(f"datanode-{n}" for n in range(1, DATANODES + 1)))
+MONITORING = ("influxdb", "cadvisor")
+BROKERS_MAX = 9
+#: whatever `make up` may have started
+CLUSTER = (*(f"broker-{n}" for n in range(1, BROKERS_MAX + 1)), *STORAGE, *MONITORING)
 
 
 def project_name(checkout: Path) -> str:

@@ -16,12 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from conductor.appliance.building import docker_program
 from conductor.appliance.compose import Compose, engine_environment
 from conductor.appliance.containers import Container
 from conductor.appliance.docker_engine import SERVICE_LABEL as COMPOSE_SERVICE
 from conductor.appliance.docker_engine import DockerEngine, stderr_of
-from conductor.appliance.project import subnet_of
+from conductor.appliance.project import CLUSTER, DATANODES, MONITORING, STORAGE, subnet_of
 from conductor.appliance.run_file import (
     bind,
     compose_file,
@@ -40,13 +42,11 @@ from conductor.topics import Cluster
 from contract.engine import STOP_S_MAX, EngineOrder, EngineSpec
 from contract.errors import ServiceFailed
 
-DATANODES = 3
-STORAGE = ("namenode", *(f"datanode-{n}" for n in range(1, DATANODES + 1)))
-MONITORING = ("influxdb", "cadvisor")
 #: the user that images run as, and that this one's folders are given to where it is root
 RUN_UID = 10001
 
 READY_S_MAX = 120.0
+DAEMONS = ("dockerd", "containerd")
 PACKAGES = "/usr/share/tollgate/packages"
 
 
@@ -82,14 +82,21 @@ class DockerRuntime:
         self._engine, self._appliance, self._folder = engine, appliance, folder
         self._subnet = subnet_of(engine, appliance.project)
         self._ends = engine.ends(appliance.project)
+        #: what stays if the cluster is kept
+        self._cluster: tuple[str, ...] = CLUSTER
         self._brokers: list[Container] = []
         self._aides: list[Container] = []
         self._evaluator: Container | None = None
         self._stand_in: StandIn | None = None
         self._images: dict[str, dict[str, Any]] = {}
-        share(folder)
-        share(folder.parent / "store")
-        share(scratch)
+        #: who does containers' work: not the services', but not a stranger's either
+        self._daemons = daemons()
+        #: given back at the end
+        self._shared = [folder, folder.parent / "store" / folder.name]
+        if appliance.store is not None:
+            self._shared.append(appliance.store / folder.name)
+        for each in (*self._shared, scratch):
+            share(each)
         (scratch / "passwd").write_text(_passwd(), encoding="utf-8")
 
     # the campaign's services
@@ -98,9 +105,12 @@ class DockerRuntime:
         """Have brokers, storage and monitoring; what `make up` keeps is taken as it is."""
         names = [f"broker-{n}" for n in range(1, count + 1)]
         self._compose = Compose(
-            self._appliance.project, self._appliance.compose_folder, self._environment(count)
+            self._appliance.project,
+            self._appliance.compose_folder,
+            self._environment(count),
+            self.scratch / "compose.log",
         )
-        cluster = [*names, *STORAGE, *MONITORING]
+        cluster = self._cluster = (*names, *STORAGE, *MONITORING)
         # what a campaign that was killed left would be taken for ours
         if self._appliance.kept:
             self._engine.remove_containers(self._appliance.project, cluster)
@@ -147,7 +157,6 @@ class DockerRuntime:
         share(log.parent)
         more = None
         if (store := self._appliance.store) is not None:
-            share(store)
             more = self._run_file({"evaluator": {"volumes": [bind(store)]}})
         self._compose.create(["evaluator"], more)
         container = self._by_service()["evaluator"]
@@ -167,7 +176,7 @@ class DockerRuntime:
             time.sleep(0.05)
         self._evaluator = Container("evaluator", container, self._ends, log)
         self._note_image("evaluator", container)
-        return Evaluator(child, self._evaluator.pid)
+        return Evaluator(child, self._evaluator.pid, self._evaluator.how_it_ended)
 
     @property
     def bootstrap_servers(self) -> str:
@@ -249,15 +258,17 @@ class DockerRuntime:
 
     def dead(self) -> list[Running]:
         """Brokers, engine, publisher that have ended though nobody asked them to."""
-        running: list[Running] = [*self._brokers, *self.run_children]
+        # without the NameNode nothing can be judged; what else of storage and monitoring dies is
+        # made up for
+        namenode = [aide for aide in self._aides if aide.name == "namenode"]
+        running: list[Running] = [*self._brokers, *namenode, *self.run_children]
         return [each for each in running if each.exit_code() is not None]
 
     def pids(self) -> dict[str, int]:
         """Service → process, of all that run, where they are processes of this machine."""
-        if not self._engine.is_local:
-            return {}
         running: list[Running] = [*self._brokers, *self._aides, *self.run_children]
-        return {c.name: c.pid for c in running if c.pid and c.exit_code() is None}
+        pids = {c.name: c.pid for c in running if c.pid and c.exit_code() is None}
+        return pids | self._daemons
 
     def watch_resources(self, evidence: Path) -> None:
         """Let the engine's own statistics be noted, in case that cAdvisor misses somebody."""
@@ -278,7 +289,7 @@ class DockerRuntime:
             "monitoring_source": {
                 "url": f"http://{self._address(41)}:8086",
                 "database": "cadvisor",
-                "services": sorted(set(self._images) - {"evaluator"}),
+                "services": sorted(set(self._images) - {"evaluator", "refusal"}),
             },
         }
 
@@ -304,14 +315,28 @@ class DockerRuntime:
         """Take everything away but what `make up` keeps; give files back to their owner."""
         with ExitStack() as ends:
             ends.callback(self._engine.close)
-            ends.callback(give_back, self._folder.parent / "store" / self._folder.name)
-            ends.callback(give_back, self._folder)
+            for folder in self._shared:
+                ends.callback(give_back, folder)
+            ends.callback(self._empty_state)
             ends.callback(self._ends.close)
-            if not self._appliance.kept:
-                ends.callback(self._engine.take_down, self._appliance.project)
-            if self._evaluator is not None:
-                ends.callback(self._evaluator.take_away)
+            project = self._appliance.project
+            if self._appliance.kept:
+                ends.callback(self._engine.remove_containers, project, self._cluster)
+            else:
+                ends.callback(self._engine.take_down, project)
+            ends.callback(self._keep_logs_of_the_dead)
             ends.callback(self.end_run)
+
+    def _empty_state(self) -> None:
+        """What engines wrote belongs to their users; only root can remove it."""
+        state = self.scratch / "state"
+        if os.geteuid() != 0 and state.exists():
+            self._engine.empty_folder(self._appliance.images["tollgate"], state)
+
+    def _keep_logs_of_the_dead(self) -> None:
+        for aide in self._aides:
+            if aide.exit_code() is not None:
+                aide.keep_log(self._folder / "logs")
 
     def leave(self) -> None:
         """Leave all that was started running."""
@@ -330,16 +355,21 @@ class DockerRuntime:
 
     def _note_image(self, name: str, container: Any) -> None:
         """Which image a service really ran, and the hash of its package list."""
-        tag = container.attrs["Config"]["Image"]
-        known = {facts["tag"]: facts for facts in self._images.values()}
-        if tag not in known:
+        tag, image = container.attrs["Config"]["Image"], container.attrs["Image"]
+        known = {facts["id"]: facts for facts in self._images.values()}
+        if image not in known:
             # not from the container: to read a file there, the engine mounts all of its mounts, and
             # cAdvisor's are those of the whole machine
-            packages = self._engine.file_of_image(tag, PACKAGES)
-            known[tag] = self._engine.image_facts(tag) | {
-                "packages_sha256": hashlib.sha256(packages).hexdigest() if packages else None
+            packages = self._engine.file_of_image(image, PACKAGES)
+            if packages is not None:
+                listed = self._folder / "logs" / f"packages-{image[-12:]}.txt"
+                listed.parent.mkdir(parents=True, exist_ok=True)
+                listed.write_bytes(packages)
+            known[image] = self._engine.image_facts(image) | {
+                "tag": tag,
+                "packages_sha256": hashlib.sha256(packages).hexdigest() if packages else None,
             }
-        self._images[name] = known[tag]
+        self._images[name] = known[image]
 
     def _environment(self, brokers: int) -> dict[str, str]:
         uid = os.geteuid() or RUN_UID
@@ -362,6 +392,15 @@ class DockerRuntime:
 def cluster_id(project: str) -> str:
     """Kafka's name of the cluster: sixteen bytes, as it writes them."""
     return urlsafe_b64encode(hashlib.sha256(project.encode()).digest()[:16]).decode().rstrip("=")
+
+
+def daemons() -> dict[str, int]:
+    """The processes of the Docker engine itself."""
+    found: dict[str, int] = {}
+    for process in psutil.process_iter(["name"]):
+        if process.info["name"] in DAEMONS:
+            found.setdefault(process.info["name"], process.pid)
+    return found
 
 
 def share(folder: Path) -> None:

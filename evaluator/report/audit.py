@@ -32,24 +32,31 @@ from evaluator.report.words import (
 POINTS = 70
 #: the name under which the machine as a whole is listed among the services
 MACHINE = "machine"
+#: column of resources.parquet, heading, unit, and what a value is multiplied by for it
+Drawn = tuple[str, str, str, float]
+DRAWN: tuple[Drawn, ...] = (
+    ("cpu_cores", "CPU, in cores", "cores", 1.0),
+    ("memory_bytes", "Memory, in MB", "MB", 1e-6),
+    ("net_in_bytes", "Network, received, in MB/s", "MB/s", 1e-6),
+    ("net_out_bytes", "Network, sent, in MB/s", "MB/s", 1e-6),
+)
 QUANTILES = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))
 
 
 def resource_section(campaign: Campaign) -> list[Html]:
-    """CPU and memory of each service: over time, and for a thousand observations."""
-    traces = {
-        unit: _traces(campaign, column, factor)
-        for unit, column, factor in (("cores", "cpu_cores", 1.0), ("MB", "memory_bytes", 1e-6))
-    }
-    if not any(traces.values()):
+    """CPU, memory and network of each service: over time, and for a thousand observations."""
+    traces = [(drawn, _traces(campaign, drawn)) for drawn in DRAWN]
+    if not any(found for _, found in traces):
         return [el("p", "No resources were recorded.", class_="note"), _cpu_table(campaign)]
-    end = max((float(t.at_s[-1]) for v in traces["cores"].values() for t in v), default=1.0)
+    end = max((float(t.at_s[-1]) for v in traces[0][1].values() for t in v), default=1.0)
     parts = [_cpu_table(campaign)]
-    for unit, heading in (("cores", "CPU, in cores"), ("MB", "Memory, in MB")):
-        top = even_top([t.values for v in traces[unit].values() for t in v])
+    for (column, heading, unit, _), of_service in traces:
+        if not of_service:
+            continue
+        top = even_top([t.values for v in of_service.values() for t in v])
         cells = [
-            multiple(service, found, max(end, 1.0), top, unit, f"{unit}{i}")
-            for i, (service, found) in enumerate(traces[unit].items())
+            multiple(service, found, max(end, 1.0), top, unit, f"{column}{i}")
+            for i, (service, found) in enumerate(of_service.items())
         ]
         parts += [el("h3", heading), el("div", *cells, class_="grid small")]
     names = [
@@ -60,7 +67,8 @@ def resource_section(campaign: Campaign) -> list[Html]:
     return [*parts, el("p", text(note), join(names, "  "), class_="note legend")]
 
 
-def _traces(campaign: Campaign, column: str, factor: float) -> dict[str, list[Trace]]:
+def _traces(campaign: Campaign, drawn: Drawn) -> dict[str, list[Trace]]:
+    column, _, _, factor = drawn
     found: dict[str, list[Trace]] = {}
     for stage in campaign.stages:
         for view in stage.runs:
@@ -73,7 +81,14 @@ def _traces(campaign: Campaign, column: str, factor: float) -> dict[str, list[Tr
             for service in dict.fromkeys(names.tolist()):
                 mine = (names == service) & (at_s >= 0)
                 if np.isfinite(values[mine]).any():
-                    trace = _trace(view, stage, at_s[mine], values[mine])
+                    seen_s, shown = at_s[mine], values[mine]
+                    if column.startswith("net_"):
+                        # told are bytes since the look before
+                        shown = shown[1:] / np.diff(seen_s)
+                        seen_s = seen_s[1:]
+                    if not len(shown):
+                        continue
+                    trace = _trace(view, stage, seen_s, shown)
                     found.setdefault(str(service), []).append(trace)
     return dict(sorted(found.items()))
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from evaluator.report.markup import Html, el, text
 from evaluator.report.material import Campaign
+from evaluator.report.table import data_table
 from evaluator.report.words import dig, mapping, memory, number, plain
 
 WORDS = (
@@ -109,25 +110,22 @@ def _containers(campaign: Campaign) -> list[Html]:
     images, limits = (mapping(campaign.one.get(name)) for name in ("images", "limits"))
     if not images:
         return []
-    head = ("service", "image", "id", "CPUs", "on cores", "memory")
-    body = []
+    names = ("service", "image", "id", "CPUs", "on cores", "memory")
+    head = [el("tr", *(el("th", name, scope="col", class_="name") for name in names))]
+    rows = []
     for service, image in images.items():
         limit = mapping(limits.get(service))
         cells = (
-            service,
             str(dig(image, "tag")),
             str(dig(image, "id")).removeprefix("sha256:")[:12],
             str(limit.get("cpus", "")),
             str(limit.get("cpuset", "")),
             memory(number(limit.get("memory_bytes"))),
         )
-        body.append(el("tr", *(el("td", cell) for cell in cells)))
-    table = el(
-        "table",
-        el("thead", el("tr", *(el("th", name, scope="col") for name in head))),
-        el("tbody", *body),
-    )
-    return [el("h3", "Containers and their limits"), el("div", table, class_="scroll")]
+        named = el("th", service, scope="row", class_="name")
+        rows.append(el("tr", named, *(el("td", cell, class_="name") for cell in cells)))
+    caption = "The image that each service ran, and what it was allowed to take."
+    return [el("h3", "Containers and their limits"), data_table(caption, head, rows)]
 
 
 def check_section(campaign: Campaign) -> list[Html]:

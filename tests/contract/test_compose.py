@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from conductor.appliance.compose import FILES
+from conductor.appliance.project import DATANODES, MONITORING, STORAGE
 from conductor.appliance.run_file import FIRST_ADDRESS
-from conductor.appliance.runtime import DATANODES, MONITORING, STORAGE
 from conductor.runtimes import CLUSTER_IMAGES
 from tests.unit.conductor.appliance.fakes import IMAGES, SUBNET, runtime
 
@@ -153,8 +153,21 @@ def test_a_path_of_this_machine_is_seen_under_the_name_it_has_here(service: str)
         assert volume["type"] == "bind"
         if service == "cadvisor":
             assert volume["read_only"] is True
+        elif volume["target"] == "/etc/passwd":
+            assert volume["source"] == "${SCRATCH}/passwd"
+            assert volume["read_only"] is True
         else:
             assert volume["source"] == volume["target"] in ("${RESULTS}", "${SCRATCH}")
+
+
+def test_who_called_has_a_name_in_the_services_that_run_as_them() -> None:
+    passwd = {"type": "bind", "source": "${SCRATCH}/passwd", "target": "/etc/passwd"}
+    named = {
+        name
+        for name, service in SERVICES.items()
+        if {**passwd, "read_only": True} in service.get("volumes", [])
+    }
+    assert named == {"publisher", "evaluator"}
 
 
 def test_a_broker_is_told_who_it_is_and_where_the_clock_is() -> None:

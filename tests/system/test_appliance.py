@@ -16,8 +16,7 @@ import pytest
 from kafka import TopicPartition
 
 from conductor.appliance.docker_engine import SERVICE_LABEL, DockerEngine
-from conductor.appliance.project import project_name
-from conductor.appliance.runtime import DATANODES
+from conductor.appliance.project import DATANODES, project_name
 from conductor.topics import Cluster
 from contract.errors import ExitCode
 from tests.system.engine import docker_engine, why_not

@@ -92,6 +92,8 @@ class FakeChild(Child):
     ) -> None:
         self.name = name
         self.ended: int | None = None
+        #: how it had ended when it was taken away
+        self.taken_away: list[int | None] = []
         self._lines, self._stops, self._code_at_stop = list(tail), stops, code
 
     @property
@@ -105,6 +107,7 @@ class FakeChild(Child):
         return self._lines[-lines:]
 
     def kill(self) -> None:
+        self.taken_away.append(self.ended)
         self.ended = -9 if self.ended is None else self.ended
 
     def ask_to_stop(self) -> None:

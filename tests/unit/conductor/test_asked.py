@@ -315,6 +315,21 @@ def test_where_no_engine_answers_services_are_processes(home: Home) -> None:
         assert asked.settings.brokers == 3
 
 
+@pytest.mark.parametrize(
+    ("lacking", "why"),
+    [
+        ("none answers (x); `make engine` installs one, and more: y", "none answers"),
+        ("one is there, but is not ours: be in the group", "one is there, but is not ours"),
+        ("it is on tcp://h:1: it cannot be measured; say so", "it is on tcp://h:1"),
+    ],
+)
+def test_why_services_are_processes_is_said_in_a_clause(
+    lacking: str, why: str, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conductor.asked.what_docker_lacks", lambda: lacking)
+    assert understand([], home).runtime_says == f"embedded: {why}"
+
+
 @pytest.mark.parametrize("words", [["RUNTIME=docker"], ["ENGINE_IMAGE=x:1"]])
 def test_containers_that_cannot_be_had_are_refused_with_what_is_lacking(
     words: list[str], home: Home
@@ -435,6 +450,19 @@ def test_spark_has_a_cluster_of_as_many_workers_as_are_asked_for(home: Home) -> 
     assert asked.settings.instances == 2
     assert asked.settings.engine_settings == {"master": "cluster"}
     assert understand([], home).settings.engine_settings == {}
+
+
+@pytest.mark.usefixtures("docker")
+def test_a_cluster_elsewhere_is_not_reached_from_a_closed_network(home: Home) -> None:
+    words = ["STAGE=ingest", "SPARK_MASTER=spark://host:7077"]
+    refused(words, home, "SPARK_MASTER=spark://host:7077: the appliance's network is closed")
+    refused(words, home, "say RUNTIME=embedded, or SPARK_MASTER=cluster")
+    chosen = understand([*words, "RUNTIME=embedded"], home).settings.engine_settings
+    assert chosen == {"master": "spark://host:7077"}
+    for master in ("cluster", "local"):
+        asked = understand(["STAGE=ingest", f"SPARK_MASTER={master}"], home)
+        assert asked.settings.runtime == "docker"
+        assert asked.settings.engine_settings == {"master": master}
 
 
 def test_an_empty_value_is_nothing_said_and_the_last_word_counts() -> None:

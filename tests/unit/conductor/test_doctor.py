@@ -11,13 +11,16 @@ from typing import NamedTuple
 import psutil
 import pytest
 
+from conductor.appliance.kept import KeptCluster
 from conductor.asked import Asked, understand
 from conductor.doctor import (
+    BROKER_BYTES,
     DOCKER_ROOT,
     GIB,
     MIB,
     MONITORING_BYTES,
     STORAGE_BYTES,
+    cluster_bytes,
     cost_of,
     examine,
     folder_size,
@@ -53,6 +56,8 @@ class Machine:
         monkeypatch.setattr(psutil, "cpu_count", lambda: self.cores)
         monkeypatch.setattr(os, "access", lambda *_: True)
         monkeypatch.setattr("conductor.doctor.find_java", lambda folder: Java(folder, "21.0.1"))
+        # whether `make up` was called in this checkout changes no test
+        monkeypatch.setattr("conductor.doctor.noted", lambda _: None)
 
     def _disk_usage(self, folder: str | Path) -> Usage:
         self.looked_at.append(Path(folder))
@@ -113,6 +118,51 @@ def test_containers_cost_memory_for_storage_and_monitoring_too(home: Home) -> No
         inside = cost_of(ask(home, *words)).memory_bytes
         outside = cost_of(ask(home, *words, "RUNTIME=embedded")).memory_bytes
         assert inside - outside == STORAGE_BYTES + MONITORING_BYTES
+
+
+def test_each_worker_of_a_cluster_has_a_heap_of_its_own(home: Home) -> None:
+    words = ["SPARK_MASTER=cluster", "ENGINE_SETTINGS=memory_mb=2048"]
+    local = cost_of(ask(home, "ENGINE_SETTINGS=memory_mb=2048")).memory_bytes
+    one, three = (cost_of(ask(home, *words, f"INSTANCES={n}")).memory_bytes for n in (1, 3))
+    assert local < one < three
+    assert three - one > 2 * 2048 * MIB
+
+
+@pytest.mark.usefixtures("docker")
+def test_a_cluster_that_is_kept_has_its_memory_already(
+    machine: Machine, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ask(home, "BROKERS=5")
+    machine.memory = cost_of(asked).memory_bytes - cluster_bytes(5)
+    (says,) = lacks(asked, home)
+    assert says.endswith(", and so would RUNTIME=embedded")
+    monkeypatch.setattr(
+        "conductor.doctor.noted", lambda _: KeptCluster("tollgate-0", 5, {"kafka": "k:1"})
+    )
+    assert lacks(asked, home) == []
+    machine.memory -= 1
+    assert len(lacks(asked, home)) == 1
+    # processes have nothing of it
+    outside = ask(home, "BROKERS=5", "RUNTIME=embedded")
+    machine.memory = cost_of(outside).memory_bytes - 1
+    (says,) = lacks(outside, home)
+    assert "RUNTIME=embedded" not in says
+
+
+def test_a_cluster_is_its_brokers_and_what_they_have_beside_them() -> None:
+    assert cluster_bytes(0) == STORAGE_BYTES + MONITORING_BYTES
+    assert cluster_bytes(5) - cluster_bytes(3) == 2 * BROKER_BYTES
+
+
+@pytest.mark.usefixtures("docker", "machine")
+def test_images_bring_their_own_java(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked_for(_: object) -> Java:
+        raise EnvironmentLacking("no Java 17 or newer was found")
+
+    monkeypatch.setattr("conductor.doctor.find_java", asked_for)
+    lines, stopped = examine(ask(home), home)
+    assert not stopped
+    assert "java        the images bring their own" in lines
 
 
 @pytest.mark.usefixtures("docker")

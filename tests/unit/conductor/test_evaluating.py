@@ -100,12 +100,12 @@ def test_its_death_is_said_with_the_end_of_its_log(evaluator: Evaluator) -> None
     with pytest.raises(ServiceFailed) as failure:
         evaluator.ask({"do": "run", "how": "die"}, WAIT_S_MAX, tick)
     says = str(failure.value)
-    assert says.startswith("the evaluator died (exit code 7)")
+    assert says.startswith("the evaluator ended with exit code 7; its log ends:")
     assert says.endswith("\n  a first line\n  the last words")
 
 
 def test_a_death_in_the_middle_of_an_answer_is_a_death(evaluator: Evaluator) -> None:
-    with pytest.raises(ServiceFailed, match=r"the evaluator died \(exit code 3\)"):
+    with pytest.raises(ServiceFailed, match="the evaluator ended with exit code 3;"):
         evaluator.ask({"do": "run", "how": "break off"}, WAIT_S_MAX, tick)
 
 
@@ -125,7 +125,7 @@ def test_an_odd_answer_is_shown(evaluator: Evaluator, says: str) -> None:
 def test_a_death_between_two_orders_is_said_at_the_next(evaluator: Evaluator) -> None:
     evaluator.child.process.kill()
     evaluator.child.process.wait()
-    with pytest.raises(ServiceFailed, match=r"the evaluator died \(exit code -9\)"):
+    with pytest.raises(ServiceFailed, match="the evaluator ended with exit code -9;"):
         evaluator.ask({"do": "run"}, WAIT_S_MAX, tick)
     # what could not be sent is still in the pipe's buffer, and closing would send it
     evaluator.stop()
@@ -147,7 +147,7 @@ def test_a_late_answer_is_not_taken_for_that_to_the_next_order(
         evaluator.ask(order, 0, tick)
     assert not runs(evaluator.child.pid), "it could still answer"
     (tmp_path / "go").touch()
-    with pytest.raises(ServiceFailed, match="the evaluator died"):
+    with pytest.raises(ServiceFailed, match="the evaluator ended with exit code -9;"):
         evaluator.ask({"do": "campaign"}, WAIT_S_MAX, tick)
 
 
@@ -164,3 +164,11 @@ def test_its_process_is_the_child_unless_the_child_only_passes_words_on(
     assert Evaluator(evaluator.child, NO_PID).pid == NO_PID
     # a container's process that this machine does not see
     assert Evaluator(evaluator.child, 0).pid == 0
+
+
+def test_where_the_child_only_passes_words_on_it_is_asked_elsewhere_how_it_ended(
+    evaluator: Evaluator,
+) -> None:
+    other = Evaluator(evaluator.child, NO_PID, lambda: "was killed because it ran out of memory")
+    with pytest.raises(ServiceFailed, match=r"^the evaluator was killed because it ran out of mem"):
+        other.ask({"do": "run", "how": "die"}, WAIT_S_MAX, tick)

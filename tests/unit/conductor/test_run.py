@@ -353,6 +353,16 @@ def test_a_check_has_its_backlog_before_its_engine(stage: Stage) -> None:
     assert stage.runtime.publisher_env["SOURCE"] == f"raw:{GOLDEN.path}"
 
 
+@pytest.mark.parametrize("check", [True, False])
+def test_a_publisher_is_taken_away_once_it_has_ended_by_itself(check: bool, stage: Stage) -> None:
+    if check:
+        publisher_ends(stage)
+        assert _execute(stage.check_run(GOLDEN)) is None
+    else:
+        stage.run().execute()
+    assert stage.runtime.publisher.taken_away == [0]
+
+
 def test_a_check_whose_engine_dies_says_its_last_words(stage: Stage) -> None:
     publisher_ends(stage)
     stage.once_fed(25, lambda: setattr(stage.runtime.engine, "ended", 70))

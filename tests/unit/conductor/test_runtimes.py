@@ -11,6 +11,7 @@ import pytest
 from conductor import runtimes
 from conductor.appliance.building import Built
 from conductor.appliance.images import Image, read_images
+from conductor.appliance.kept import KeptCluster
 from conductor.appliance.presence import HDFS
 from conductor.asked import EngineChoice
 from conductor.embedded import EmbeddedRuntime
@@ -167,8 +168,22 @@ def test_an_engines_container_has_room_for_the_heap_that_it_is_told(
     (appliance,) = docker
     assert appliance.sizes.of["engine"].memory_bytes == (heap_mb + 1024) * 1024**2
     assert (appliance.kept, appliance.images["engine"]) == (False, "tollgate/engine-spark:1")
-    assert ready.docker == {"version": "20"}
+    assert ready.docker == {"version": "20", "cluster_kept": False}
     assert not workshop.engine.closed
+
+
+def test_a_cluster_that_is_kept_is_told_with_the_engine(
+    workshop: Workshop,
+    docker: list[Any],
+    tmp_path: Path,
+    home: Home,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(runtimes, "read_kept", lambda *_: KeptCluster("tollgate-0", 5, {}))
+    ready = have_runtime("docker", SPARK, {}, 5, tmp_path, HDFS, home, None, workshop.progress)
+    ready.make(tmp_path)
+    assert ready.docker == {"version": "20", "cluster_kept": True}
+    assert [appliance.kept for appliance in docker] == [True]
 
 
 @pytest.mark.usefixtures("docker")

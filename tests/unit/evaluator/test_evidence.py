@@ -42,8 +42,11 @@ def test_who_was_seen_by_the_docker_engine_alone_was_stood_in_for(run: RunFolder
 
 
 @pytest.mark.parametrize("source", ["cadvisor", "psutil", None])
-def test_who_was_seen_by_others_too_was_not(source: str | None, run: RunFolder) -> None:
-    assert stood_in(run, ("spark", 0.2, source), ("spark", 0.6, "docker")) == []
+def test_who_was_seen_by_others_alone_was_not(source: str | None, run: RunFolder) -> None:
+    assert stood_in(run, ("spark", 0.2, source), ("spark", 0.6, source)) == []
+    # who was seen by others for a while, was
+    assert stood_in(run, ("spark", 0.2, source), ("spark", 0.6, "docker")) == ["spark"]
+    assert stood_in(run, ("spark", 0.2, "docker"), ("a", 0.6, source)) == ["spark"]
 
 
 def test_only_the_measured_window_counts(run: RunFolder) -> None:
@@ -54,3 +57,63 @@ def test_only_the_measured_window_counts(run: RunFolder) -> None:
 
 def test_a_run_of_plain_processes_has_none(run: RunFolder) -> None:
     assert Evidence.read(run).of_service() and Evidence.read(run).stood_in() == []
+
+
+class Watched:
+    """A run in containers, a minute of which is measured."""
+
+    def __init__(self, run: RunFolder, *services: str) -> None:
+        self.run = run
+        told = json.loads(run.conditions.read_text())
+        told["slot_ms"] = 60_000 / (told["window"]["last_slot"] - told["window"]["first_slot"] + 1)
+        told["monitoring_source"] = {"services": list(services)}
+        run.conditions.write_text(json.dumps(told))
+
+    def unseen(self, **looks_s: list[float]) -> list[str]:
+        """Who was seen at those seconds of the window."""
+        span = Evidence.read(self.run).axis.span_ms
+        assert span is not None and round(span[1] - span[0]) == 60_000
+        rows = [
+            {"service": service, "at_ms": round(span[0] + 1000 * second)}
+            for service, seconds in looks_s.items()
+            for second in seconds
+        ]
+        text = "".join(f"{json.dumps(row)}\n" for row in rows)
+        (self.run.evidence / "resources.jsonl").write_text(text)
+        return Evidence.read(self.run).unseen()
+
+
+def test_who_was_looked_at_by_nobody_was_unseen(run: RunFolder) -> None:
+    watched = Watched(run, "spark", "broker-1")
+    often = [float(second) for second in range(60)]
+    assert watched.unseen(spark=often, **{"broker-1": often}) == []
+    assert watched.unseen(spark=often) == ["broker-1"]
+    assert watched.unseen() == ["spark", "broker-1"]
+    assert watched.unseen(spark=[-1, 61], **{"broker-1": often}) == ["spark"]
+
+
+@pytest.mark.parametrize(
+    ("looks_s", "unseen"),
+    [
+        ([29, 31], False),
+        ([31], True),
+        ([29], True),
+        ([10, 41], True),
+        ([10, 40], False),
+        ([40, 10], False),
+        ([0, 10, 20, 29], True),
+    ],
+)
+def test_who_was_not_looked_at_for_half_a_minute_was_unseen(
+    looks_s: list[float], unseen: bool, run: RunFolder
+) -> None:
+    found = Watched(run, "spark").unseen(spark=looks_s)
+    assert found == ["spark"] * unseen
+
+
+def test_of_plain_processes_and_of_what_was_not_measured_nobody_was_unseen(run: RunFolder) -> None:
+    assert Evidence.read(run).unseen() == []
+    Watched(run, "spark")
+    told = json.loads(run.conditions.read_text())
+    run.conditions.write_text(json.dumps({**told, "window": None}))
+    assert Evidence.read(run).unseen() == []

@@ -138,4 +138,16 @@ def test_a_death_is_said_as_the_conductor_saw_it(death: dict[str, Any], says: st
 
 def test_who_was_stood_in_for_is_named() -> None:
     (doubt,) = find_doubts(replace(GOOD, stood_in=["broker-1", "spark"]))
-    assert "nothing of broker-1, spark:" in doubt.says
+    assert doubt.id == "monitoring-stood-in"
+    assert "did not report all of broker-1, spark:" in doubt.says
+
+
+def test_who_was_seen_by_nobody_is_named() -> None:
+    (doubt,) = find_doubts(replace(GOOD, unseen=["broker-1", "spark"]))
+    assert (doubt.id, doubt.says) == (
+        "no-monitoring",
+        "Nobody measured what broker-1, spark used.",
+    )
+    # of whom nobody looked at anything, no single one is named
+    (doubt,) = find_doubts(replace(GOOD, unseen=["spark"], monitoring=False))
+    assert doubt.says == "Nobody measured what the services used."

@@ -18,6 +18,7 @@ from evaluator import monitoring
 from evaluator.monitoring import (
     GAP_MS_MAX,
     RESOURCES,
+    STALE_MS,
     STAND_IN,
     ask,
     bring_resources,
@@ -147,9 +148,9 @@ def test_it_goes_on_where_cadvisor_stopped_reporting() -> None:
 
 def test_a_last_second_that_cadvisor_had_no_time_for_is_no_gap() -> None:
     seen = [{"service": "spark", "at_ms": START_MS + 50_000}]
-    engine = [noted("spark", 55_000)]
-    assert stand_ins(seen, engine, START_MS + 50_000 + GAP_MS_MAX) == []
-    assert stand_ins(seen, engine, START_MS + 50_001 + GAP_MS_MAX) != []
+    engine = [noted("spark", 52_000)]
+    assert stand_ins(seen, engine, START_MS + 50_000 + STALE_MS) == []
+    assert stand_ins(seen, engine, START_MS + 50_001 + STALE_MS) != []
 
 
 SOURCE = {"url": "http://127.0.0.1:1", "database": "cadvisor", "services": ["spark"]}

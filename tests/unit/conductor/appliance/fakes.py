@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,11 @@ IMAGES = {
 
 def sizes() -> Sizes:
     return sizes_for([0, 1], 64 * GIB, 1024)
+
+
+def id_of(tag: str) -> str:
+    """The id that an image of that tag has."""
+    return f"sha256:{hashlib.sha256(tag.encode()).hexdigest()}"
 
 
 class FakeContainer:
@@ -50,6 +56,7 @@ class FakeContainer:
             "State": self.state,
             "HostConfig": self.host,
             "Config": {"Image": self.image},
+            "Image": id_of(self.image),
         }
 
     def reload(self) -> None:
@@ -101,6 +108,8 @@ class FakeEngine(DockerEngine):
     def __init__(self) -> None:
         self.there: list[FakeContainer] = []
         self.images: set[str] = set()
+        #: why its containers are no processes of this machine
+        self.elsewhere: str | None = None
         #: tag → the list of packages in it
         self.packages: dict[str, bytes] = {}
         self.trouble: Exception | None = None
@@ -120,15 +129,26 @@ class FakeEngine(DockerEngine):
     def close(self) -> None:
         self.closed = True
 
+    def why_not_here(self) -> str | None:
+        return self.elsewhere
+
     def has_image(self, tag: str) -> bool:
         return tag in self.images
 
     def image_facts(self, tag: str) -> dict[str, Any]:
-        assert tag in self.images
-        return {"tag": tag, "id": f"sha256:{tag}", "size_bytes": 1000, "user": ""}
+        known = self._known(tag)
+        return {"tag": tag, "id": id_of(known), "size_bytes": 1000, "user": ""}
 
     def file_of_image(self, tag: str, _path: str) -> bytes | None:
-        return self.packages.get(tag)
+        return self.packages.get(self._known(tag))
+
+    def _known(self, name: str) -> str:
+        """The tag of what is asked for by its tag or by its id."""
+        (tag,) = (tag for tag in self.images if name in (tag, id_of(tag)))
+        return tag
+
+    def empty_folder(self, tag: str, folder: Path) -> None:
+        self.happened.append(f"{tag} empties {folder}")
 
     def pull(self, name: str, tag: str, _timeout_s: float) -> bool:
         self.happened.append(f"pull {name}")
@@ -157,9 +177,11 @@ def appliance(folder: Path) -> Appliance:
     return Appliance(PROJECT, folder, IMAGES, sizes())
 
 
-def runtime(folder: Path, engine: FakeEngine | None = None, *, kept: bool = False) -> DockerRuntime:
+def runtime(
+    folder: Path, engine: FakeEngine | None = None, *, kept: bool = False, store: Path | None = None
+) -> DockerRuntime:
     """A docker runtime of which nothing was started; its folders are below the one given."""
     (folder / "scratch").mkdir(parents=True, exist_ok=True)
     results = folder / "results" / "campaign"
-    made = replace(appliance(folder), kept=kept)
+    made = replace(appliance(folder), kept=kept, store=store)
     return DockerRuntime(engine or FakeEngine(), made, results, folder / "scratch")

@@ -17,9 +17,23 @@ from conductor.appliance.images import Tags, read_images
 from conductor.home import Home
 from conductor.progress import Progress
 from contract.errors import EnvironmentLacking, UsageError
-from tests.unit.conductor.appliance.fakes import FakeEngine
+from tests.unit.conductor.appliance.fakes import FakeEngine, id_of
 
 COMMIT = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+
+#: what containerd calls an image in a bundle's index
+NAME = "io.containerd.image.name"
+
+
+def config_of(image_id: str) -> str:
+    """The digest of an image's settings, without what kind of digest it is."""
+    return image_id.removeprefix("sha256:")
+
+
+def manifest_of(image_id: str) -> str:
+    """The digest of its manifest: another store's id of the same image."""
+    return id_of(f"manifest of {image_id}")
 
 
 class Loading(FakeEngine):
@@ -46,16 +60,29 @@ class Case:
         self.home, self.path, self.engine = home, folder / "a bundle.tar", Loading()
         images = read_images(home)
         tags = Tags(images, home.artifacts_lock)
-        self.images = {tags.of(image): f"sha256:{image.name}" for image in shipped(images)}
+        self.images = {tags.of(image): id_of(image.name) for image in shipped(images)}
         self.engine.ids = dict(self.images)
         self.write({"schema": 1, "images": self.images, "pins": {"git_commit": COMMIT}})
 
     def write(self, facts: Any, name: str = FACTS) -> None:
-        text = facts if isinstance(facts, bytes) else json.dumps(facts).encode()
+        """Those facts, and what `docker save` writes beside its layers."""
+        manifest = [
+            {"Config": f"blobs/sha256/{config_of(i)}", "RepoTags": [tag], "Layers": []}
+            for tag, i in self.images.items()
+        ]
+        index = [
+            {"digest": manifest_of(i), "annotations": {NAME: f"docker.io/{tag}"}}
+            for tag, i in self.images.items()
+        ]
         with tarfile.open(self.path, "w") as tar:
-            member = tarfile.TarInfo(name)
-            member.size = len(text)
-            tar.addfile(member, io.BytesIO(text))
+            texts = {name: facts}
+            if name == FACTS:
+                texts |= {"manifest.json": manifest, "index.json": {"manifests": index}}
+            for each, told in texts.items():
+                text = told if isinstance(told, bytes) else json.dumps(told).encode()
+                member = tarfile.TarInfo(each)
+                member.size = len(text)
+                tar.addfile(member, io.BytesIO(text))
 
     def load(self) -> int:
         return load_bundle(self.home, [f"BUNDLE={self.path}"], Progress(io.StringIO()))
@@ -85,6 +112,23 @@ def test_a_bundle_of_another_checkout_is_refused_before_anything_is_loaded(case:
         case.load()
     assert COMMIT in str(refusal.value) and str(refusal.value).endswith("other images of kafka")
     assert case.engine.loaded == 0
+
+
+def test_an_image_may_have_the_id_that_another_store_gives_it(case: Case) -> None:
+    case.engine.ids = {tag: manifest_of(i) for tag, i in case.images.items()}
+    assert case.load() == 0
+    # the bundle may have been made by such a store, too
+    facts = {tag: manifest_of(i) for tag, i in case.images.items()}
+    case.write({"schema": 1, "images": facts, "pins": {"git_commit": COMMIT}})
+    case.engine.ids = dict(case.images)
+    assert case.load() == 0
+
+
+def test_the_id_of_another_image_of_the_bundle_is_none_of_this_ones(case: Case) -> None:
+    one, other = list(case.images)[:2]
+    case.engine.ids[one] = manifest_of(case.images[other])
+    with pytest.raises(EnvironmentLacking, match=f"^{one} is image sha256:"):
+        case.load()
 
 
 def test_an_image_that_is_not_the_one_that_was_said_is_refused(case: Case) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,12 @@ class Machine:
         return {line.partition("=")[0]: line.partition("=")[2] for line in lines}
 
 
+@pytest.fixture(autouse=True)
+def here(temporary: Path) -> Path:
+    """What compose says goes to a folder of the test's own."""
+    return temporary
+
+
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """It has no docker yet."""
@@ -75,7 +82,8 @@ def test_without_a_docker_command_it_is_said_how_to_get_one(machine: Machine) ->
 
 
 def compose(env: dict[str, str] | None = None) -> Compose:
-    return Compose("tollgate-0", ROOT / "compose", env or {"SUBNET": "198.18.7"})
+    log = Path(tempfile.gettempdir()) / "compose.log"
+    return Compose("tollgate-0", ROOT / "compose", env or {"SUBNET": "198.18.7"}, log)
 
 
 def files() -> list[str]:
@@ -132,7 +140,9 @@ def test_a_failure_is_said_with_the_last_lines_of_it(machine: Machine) -> None:
     with pytest.raises(ServiceFailed) as failure:
         compose().up(["broker-1", "namenode"])
     tail = "\n  ".join(f"line {i}" for i in range(14, 20))
-    assert str(failure.value) == f"compose could not start broker-1, namenode:\n  {tail}"
+    assert str(failure.value) == (
+        f"compose could not start broker-1, namenode: ended with exit code 1\n  {tail}"
+    )
 
 
 def test_a_compose_that_does_not_end_is_ended(
@@ -140,5 +150,17 @@ def test_a_compose_that_does_not_end_is_ended(
 ) -> None:
     machine.docker(plugin=True, then="while :; do :; done")
     monkeypatch.setattr("conductor.appliance.compose.UP_S_MAX", 0.2)
-    with pytest.raises(ServiceFailed, match=r"^compose did not end: "):
+    with pytest.raises(
+        ServiceFailed, match=r"^compose could not start broker-1: did not end in time"
+    ):
         compose().up(["broker-1"])
+
+
+def test_what_compose_says_is_in_its_log_and_of_the_last_call_alone(
+    machine: Machine, temporary: Path
+) -> None:
+    log = temporary / "compose.log"
+    for word in ("first", "second"):
+        machine.docker(plugin=True, then=f"echo the {word}\necho a warning >&2")
+        compose().up(["broker-1"])
+        assert log.read_text().splitlines() == [f"the {word}", "a warning"]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import platform
 import queue
+import subprocess
 import tarfile
 import threading
 from collections.abc import Iterator
 from io import BytesIO
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +18,8 @@ import requests
 from docker.errors import APIError, DockerException, NotFound
 
 from conductor.appliance.docker_engine import (
+    NOT_ALLOWED,
+    DockerEngine,
     EndWatch,
     _file_of,
     how_it_ended,
@@ -22,8 +28,8 @@ from conductor.appliance.docker_engine import (
     signal,
     stderr_of,
 )
-from contract.errors import ServiceFailed
-from tests.unit.conductor.appliance.fakes import PROJECT, FakeContainer
+from contract.errors import EnvironmentLacking, ServiceFailed
+from tests.unit.conductor.appliance.fakes import PROJECT, FakeContainer, FakeEngine
 from tests.unit.conductor.fakes import until
 
 
@@ -182,3 +188,115 @@ def test_a_file_of_a_container_is_read_without_running_anything() -> None:
     container = Archive(packages=b"bash 5.2\n" * 200)
     assert _file_of(container, "packages") == b"bash 5.2\n" * 200
     assert _file_of(container, "none") is None
+
+
+def why_not_here(**facts: object) -> str | None:
+    """What is said of an engine that tells this of itself beside this machine's kernel."""
+    engine = FakeEngine()
+    engine._facts = {"KernelVersion": platform.release(), **facts}
+    return DockerEngine.why_not_here(engine)
+
+
+@pytest.fixture
+def no_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine is asked where it is by default."""
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+
+
+@pytest.mark.usefixtures("no_address")
+@pytest.mark.parametrize("options", [None, [], ["name=seccomp,profile=builtin", "name=cgroupns"]])
+def test_an_engine_of_this_kernel_that_keeps_nothing_apart_is_here(
+    options: list[str] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert why_not_here(SecurityOptions=options) is None
+    monkeypatch.setenv("DOCKER_HOST", "unix:///run/user/docker.sock")
+    assert why_not_here(SecurityOptions=options) is None
+
+
+@pytest.mark.parametrize("address", ["tcp://10.0.0.1:2376", "ssh://somebody@host", "npipe:////./x"])
+def test_an_engine_behind_a_network_is_not_here_though_its_kernel_is_called_the_same(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", address)
+    assert why_not_here() == f"the Docker engine of DOCKER_HOST={address} is not on this machine"
+
+
+@pytest.mark.usefixtures("no_address")
+@pytest.mark.parametrize("kernel", ["6.6.16-linuxkit", "", None])
+def test_an_engine_of_another_kernel_is_not_here(kernel: str | None) -> None:
+    says = why_not_here(KernelVersion=kernel)
+    assert says == "the Docker engine that answers runs in a machine of its own"
+
+
+@pytest.mark.usefixtures("no_address")
+@pytest.mark.parametrize("name", ["rootless", "userns"])
+def test_an_engine_whose_users_are_others_than_this_machines_is_not_here(name: str) -> None:
+    says = why_not_here(SecurityOptions=["name=seccomp,profile=builtin", f"name={name}"])
+    assert says == f"the Docker engine that answers keeps its containers apart ({name})"
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        ("Error: ('Connection aborted.', PermissionError(13, 'Permission denied'))", NOT_ALLOWED),
+        ("Error: FileNotFoundError(2, 'No such file')", "no Docker engine answers (Error: File"),
+    ],
+)
+def test_an_engine_that_may_not_be_spoken_to_is_not_taken_for_none(
+    error: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(**_: object) -> None:
+        raise DockerException(error)
+
+    monkeypatch.setattr("conductor.appliance.docker_engine.docker.DockerClient", refuses)
+    monkeypatch.setattr("conductor.appliance.docker_engine.docker.from_env", refuses)
+    with pytest.raises(EnvironmentLacking) as failure:
+        DockerEngine()
+    assert str(failure.value).startswith(says)
+
+
+def test_what_is_made_while_all_is_taken_down_is_taken_down_too() -> None:
+    early, late = FakeContainer("one"), FakeContainer("late")
+    looks = [[early], [late], []]
+
+    class Engine(DockerEngine):
+        def __init__(self) -> None:
+            nothing = SimpleNamespace(list=lambda **_: [])
+            client: Any = SimpleNamespace(networks=nothing, volumes=nothing)
+            self._client = client
+
+        def containers(self, project: str) -> list[Any]:
+            assert project == PROJECT
+            return looks.pop(0)
+
+    gone = Engine().take_down(PROJECT)
+    assert gone == [f"container {container.name}" for container in (early, late)]
+    assert early.gone and late.gone and not looks
+
+
+def test_a_folder_is_emptied_by_a_containers_root_that_sees_nothing_else(tmp_path: Path) -> None:
+    folder = tmp_path / "of others"
+    (folder / "deep" / "er").mkdir(parents=True)
+    for name in ("plain", ".hidden", "..odd", "-rf", "a b", "deep/er/file"):
+        (folder / name).touch()
+    (tmp_path / "beside").touch()
+    asked: list[dict[str, Any]] = []
+
+    def run(tag: str, **how: Any) -> None:
+        assert tag == "tollgate/tollgate:1"
+        asked.append(how)
+        subprocess.run([*how["entrypoint"], *how["command"]], check=True)
+
+    class Engine(DockerEngine):
+        def __init__(self) -> None:
+            client: Any = SimpleNamespace(containers=SimpleNamespace(run=run))
+            self._client = client
+
+    Engine().empty_folder("tollgate/tollgate:1", folder)
+    assert list(folder.iterdir()) == []
+    assert (tmp_path / "beside").exists()
+    (how,) = asked
+    assert (how["user"], how["network_mode"], how["remove"]) == ("0", "none", True)
+    assert how["volumes"] == {str(folder): {"bind": str(folder), "mode": "rw"}}
+    # where nothing is, nothing is no failure
+    Engine().empty_folder("tollgate/tollgate:1", folder)

@@ -108,6 +108,56 @@ def test_an_engines_image_is_called_after_its_folder(checkout: Checkout) -> None
     assert checkout.images()["kafka"].repository == "tollgate/kafka"
 
 
+@pytest.mark.parametrize(
+    ("name", "repository"),
+    [
+        ("engines/My Engine", "tollgate/engine-my-engine"),
+        ("engines/a__b..c", "tollgate/engine-a-b-c"),
+        ("engines/_mine_", "tollgate/engine-mine"),
+        ("engines/é", "tollgate/engine"),
+        ("deep/er", "tollgate/deep-er"),
+        ("Kafka", "tollgate/kafka"),
+    ],
+)
+def test_whatever_a_folder_is_called_its_image_has_a_name_that_docker_takes(
+    name: str, repository: str, tmp_path: Path
+) -> None:
+    image = Image(name, tmp_path, tmp_path / "Dockerfile", (), ())
+    assert image.repository == repository
+
+
+@pytest.mark.parametrize(
+    "line", ["ADD a /opt/", "ADD https://host/x /opt/", 'COPY ["a b", "/opt/"]']
+)
+def test_lines_that_are_not_understood_are_refused(line: str, checkout: Checkout) -> None:
+    checkout.image("java", f"ARG BASE\nFROM ${{BASE}}\n{line}\n")
+    with pytest.raises(UsageError) as refusal:
+        checkout.images()
+    says = str(refusal.value)
+    assert f"java/Dockerfile: {line[:40]}… cannot be read here; write COPY" in says
+
+
+def test_what_an_engine_starts_from_beside_the_checkouts_images_is_its_own_affair(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    images = checkout.images()
+    text = "ARG OTHER=x:1\nARG BASE\nFROM ${OTHER}\nFROM ${BASE}\n"
+    mine = checkout.file("mine/Dockerfile", text)
+    image = read_image("engines/mine", mine.parent, mine.parent)
+    tags = Tags(images, tmp_path / "images" / "artifacts.lock")
+    assert image.parents == ("other", "base")
+    assert tags.parents_of(image) == ["base"]
+    before = tags.of(image)
+    mine.write_text(text.replace("x:1", "x:2"))
+    assert Tags(images, tmp_path / "images" / "artifacts.lock").of(image) != before
+
+
+def test_the_outermost_parent_is_told_though_it_has_no_folder(checkout: Checkout) -> None:
+    images = checkout.images()
+    tags = Tags(images, checkout.path / "images" / "artifacts.lock")
+    assert tags.parents_of(images["base"]) == [DEBIAN]
+
+
 def test_parents_come_first_whatever_their_names_are(checkout: Checkout) -> None:
     checkout.image("aaa", "ARG ZZZ\nARG KAFKA\nFROM ${ZZZ} AS x\nFROM ${KAFKA}\n")
     checkout.image("zzz", "ARG BASE\nFROM ${BASE}\n")
@@ -258,3 +308,29 @@ def test_the_files_of_a_source_come_in_one_order(checkout: Checkout) -> None:
         for path in files_of(checkout.path, "images/kafka/conf")
     ]
     assert found == sorted(found) == ["a", "deep/b", "deep/settings", "z"]
+
+
+def test_a_pattern_of_copy_brings_what_it_matches_in_one_order(checkout: Checkout) -> None:
+    for name in ("b.conf", "a.conf", "c.txt"):
+        checkout.file(f"images/kafka/{name}", "")
+    (checkout.path / "images" / "kafka" / "d.conf").mkdir()
+    found = [path.name for path in files_of(checkout.path, "images/kafka/*.conf")]
+    assert found == ["a.conf", "b.conf"]
+    found = [path.name for path in files_of(checkout.path, "images/kafka/[bc].???*")]
+    assert found == ["b.conf", "c.txt"]
+
+
+def test_what_a_pattern_matches_changes_the_tag(checkout: Checkout) -> None:
+    checkout.image("kafka", "ARG JAVA\nFROM ${JAVA}\nCOPY images/kafka/*.conf /opt/\n")
+    checkout.file("images/kafka/a.conf", "1")
+    before = checkout.tags()
+    checkout.file("images/kafka/a.conf", "2")
+    assert changed(checkout, before) == {"kafka"}
+    before = checkout.tags()
+    checkout.file("images/kafka/b.conf", "")
+    assert changed(checkout, before) == {"kafka"}
+
+
+def test_a_pattern_that_matches_nothing_is_refused(checkout: Checkout) -> None:
+    with pytest.raises(UsageError, match=r"^COPY images/\*\.none matches no file below "):
+        list(files_of(checkout.path, "images/*.none"))

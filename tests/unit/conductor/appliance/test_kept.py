@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from conductor.appliance.kept import KeptCluster, forget_kept, note_kept, noted, read_kept
-from conductor.appliance.project import project_name
+from conductor.appliance.project import MONITORING, STORAGE, project_name
 from conductor.home import Home
 from contract.errors import UsageError
 from tests.unit.conductor.appliance.fakes import FakeContainer, FakeEngine
 
 IMAGES = {"kafka": "k:1", "hadoop": "h:1", "influxdb": "i:1", "cadvisor": "c:1"}
-SERVICES = ("broker-1", "broker-2", "namenode", "datanode-1", "influxdb", "cadvisor")
+SERVICES = ("broker-1", "broker-2", *STORAGE, *MONITORING)
 
 
 class Kept:
@@ -63,14 +63,36 @@ def test_it_is_forgotten_when_it_is_taken_down(kept: Kept) -> None:
     forget_kept(kept.home)
 
 
-@pytest.mark.parametrize("service", ["broker-1", "broker-2", "namenode", "influxdb"])
-def test_one_of_which_something_does_not_run_any_more_is_forgotten(
-    service: str, kept: Kept
-) -> None:
-    kept.stop(service)
+@pytest.mark.parametrize("there", [True, False])
+def test_one_of_which_nothing_runs_any_more_is_forgotten(there: bool, kept: Kept) -> None:
+    for service in SERVICES:
+        kept.stop(service)
+    if not there:
+        kept.engine.there = []
     assert kept.read() is None
     assert noted(kept.home) is None
     assert kept.read(brokers=5) is None, "what is not there cannot be in the way"
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_one_of_which_something_does_not_run_any_more_is_refused_and_left_as_it_is(
+    service: str, kept: Kept
+) -> None:
+    kept.stop(service)
+    with pytest.raises(
+        UsageError, match=rf"^the cluster that `make up` keeps has lost {service}; `make down` f"
+    ):
+        kept.read()
+    assert noted(kept.home) == kept.cluster
+    assert not any(container.gone for container in kept.engine.there)
+
+
+def test_all_that_it_has_lost_is_named_though_other_brokers_are_asked_for(kept: Kept) -> None:
+    for service in ("namenode", "broker-2"):
+        kept.stop(service)
+    kept.engine.there.append(FakeContainer("broker-3"))
+    with pytest.raises(UsageError, match="has lost broker-2, namenode; `make down` first"):
+        kept.read(brokers=5)
 
 
 def test_one_of_other_brokers_is_refused_and_left_as_it_is(kept: Kept) -> None:

@@ -40,6 +40,14 @@ def test_what_is_lacking_is_said(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert what_docker_lacks() == "it is not there"
 
 
+def test_an_engine_that_is_elsewhere_is_said_and_let_go(engine: FakeEngine) -> None:
+    engine.elsewhere = "the Docker engine that answers runs in a machine of its own"
+    assert what_docker_lacks() == (
+        f"{engine.elsewhere}: its containers cannot be measured from here; say RUNTIME=embedded"
+    )
+    assert engine.closed
+
+
 @pytest.mark.parametrize(
     "address",
     ["unix:///nonexistent/docker.sock", "tcp://127.0.0.1:1", "nonsense://x", "tcp://"],

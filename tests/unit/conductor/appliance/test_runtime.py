@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from docker.errors import APIError
 
-from conductor.appliance.runtime import DockerRuntime, cluster_id, namenode_is_ready
+from conductor.appliance.runtime import DockerRuntime, cluster_id, daemons, namenode_is_ready
 from conductor.runtime import Refusal
 from conductor.runtime import Runtime as RuntimeProtocol
 from contract.engine import EngineSpec, Service
@@ -22,6 +24,7 @@ from tests.unit.conductor.appliance.fakes import (
     SUBNET,
     FakeContainer,
     FakeEngine,
+    id_of,
     runtime,
 )
 from tests.unit.conductor.test_embedded import ORDER, spec_of
@@ -45,8 +48,9 @@ class Site:
 
     # as Compose
 
-    def compose(self, project: str, _folder: Path, env: Mapping[str, str]) -> Site:
+    def compose(self, project: str, _folder: Path, env: Mapping[str, str], log: Path) -> Site:
         assert project == PROJECT
+        assert log.parent == self.runtime.scratch
         self.env = dict(env)
         return self
 
@@ -76,15 +80,31 @@ class Site:
         return self.runtime.start_engine(self.folder, spec, order, log)
 
 
-@pytest.fixture(autouse=True)
-def unshared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Folders stay this user's: as root they would be given away, with another umask for all."""
+class Shared:
+    """The folders that were given to containers' user, and those that were given back."""
 
-    def share(folder: Path) -> None:
+    def __init__(self) -> None:
+        self.out: list[Path] = []
+        self.back: list[Path] = []
+
+    def share(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        self.out.append(folder)
 
-    monkeypatch.setattr("conductor.appliance.runtime.share", share)
-    monkeypatch.setattr("conductor.appliance.runtime.give_back", lambda _: None)
+
+@pytest.fixture(autouse=True)
+def shared(monkeypatch: pytest.MonkeyPatch) -> Shared:
+    """Folders stay this user's: as root they would be given away, with another umask for all."""
+    made = Shared()
+    monkeypatch.setattr("conductor.appliance.runtime.share", made.share)
+    monkeypatch.setattr("conductor.appliance.runtime.give_back", made.back.append)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def no_daemons(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a Docker engine runs on this machine changes no test: here none does."""
+    monkeypatch.setattr("conductor.appliance.runtime.daemons", dict)
 
 
 @pytest.fixture
@@ -119,8 +139,12 @@ def test_a_cluster_that_is_kept_is_taken_as_it_is(
     site.up(["broker-1", *CLUSTER])
     site.runtime.start_brokers(1, 1)
     assert len(site.ups) == 1, "it was started anew"
+    site.start_engine(instances=1)
+    site.up(["evaluator", "publisher", "broker-2"])
     site.runtime.end()
-    assert not any(container.gone for container in site.engine.there)
+    gone = {c.id.removeprefix("id-of-") for c in site.engine.there if c.gone}
+    assert gone == {"engine-main", "engine-aide", "evaluator", "publisher", "broker-2"}
+    assert f"take down {PROJECT}" not in site.engine.happened
     assert site.engine.closed and site.engine.watch.closed
 
 
@@ -167,10 +191,7 @@ def test_the_publisher_is_told_by_a_file_beside_its_own(site: Site, tmp_path: Pa
     assert (tmp_path / "evidence").is_dir()
 
 
-def test_the_dead_are_known_and_have_no_pid_any_more(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(FakeEngine, "is_local", True)
+def test_the_dead_are_known_and_have_no_pid_any_more(site: Site) -> None:
     site.runtime.start_brokers(2, 1)
     site.start_engine(instances=1)
     site.engine.watch.ends(site.there("engine-aide"), 9)
@@ -182,12 +203,37 @@ def test_the_dead_are_known_and_have_no_pid_any_more(
     assert set(site.runtime.pids()) == {"broker-1", "main", *CLUSTER}
 
 
-def test_processes_of_another_machine_have_no_pid_here(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(FakeEngine, "is_local", False)
+def test_of_storage_and_monitoring_only_the_namenode_cannot_be_made_up_for(site: Site) -> None:
     site.runtime.start_brokers(1, 1)
-    assert site.runtime.pids() == {}
+    for service in ("datanode-1", "influxdb", "cadvisor"):
+        site.engine.watch.ends(site.there(service), 1)
+    assert site.runtime.dead() == []
+    site.engine.watch.ends(site.there("namenode"), 134)
+    (dead,) = site.runtime.dead()
+    assert (dead.name, dead.exit_code()) == ("namenode", 134)
+
+
+def test_the_engines_own_processes_are_none_of_strangers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conductor.appliance.runtime.daemons", lambda: {"dockerd": 7})
+    site = Site(tmp_path)
+    monkeypatch.setattr("conductor.appliance.runtime.Compose", site.compose)
+    assert site.runtime.pids() == {"dockerd": 7}
+    site.runtime.start_brokers(1, 1)
+    assert site.runtime.pids() == dict.fromkeys(("broker-1", *CLUSTER), 4321) | {"dockerd": 7}
+    assert site.runtime.dead() == []
+
+
+def test_the_engines_own_processes_are_found_by_their_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = ("bash", "dockerd", "containerd", "containerd-shim-runc-v2", "dockerd", None)
+    processes = [
+        SimpleNamespace(info={"name": name}, pid=pid) for pid, name in enumerate(names, 100)
+    ]
+    monkeypatch.setattr("psutil.process_iter", lambda _attrs: iter(processes))
+    assert daemons() == {"dockerd": 101, "containerd": 102}
 
 
 def test_a_runs_end_leaves_the_cluster_and_keeps_the_logs(site: Site, tmp_path: Path) -> None:
@@ -260,6 +306,85 @@ def test_limits_and_images_of_every_service_are_told(site: Site) -> None:
     source = facts["monitoring_source"]
     assert (source["url"], set(source["services"])) == (f"http://{SUBNET}.41:8086", names)
     assert json.loads(json.dumps(facts, allow_nan=False)) == facts
+
+
+def test_an_image_is_what_a_service_ran_whatever_its_tag_is_now(site: Site) -> None:
+    # the same tag was given to a newer image while the campaign ran
+    container = FakeContainer("broker-1")
+    tag, old = IMAGES["kafka"], id_of("an older image")
+    site.engine.images.add("an older image")
+    site.engine.packages = {"an older image": b"bash 5.1\n", tag: b"bash 5.2\n"}
+    attrs = container.attrs | {"Image": old}
+    site.runtime._note_image("broker-1", SimpleNamespace(attrs=attrs))
+    site.runtime._note_image("broker-2", container)
+    images = site.runtime.resource_facts()["images"]
+    assert {name: (facts["tag"], facts["id"]) for name, facts in images.items()} == {
+        "broker-1": (tag, old),
+        "broker-2": (tag, id_of(tag)),
+    }
+    logs = site.folder / "results" / "campaign" / "logs"
+    for name, packages in {"broker-1": b"bash 5.1\n", "broker-2": b"bash 5.2\n"}.items():
+        assert images[name]["packages_sha256"] == hashlib.sha256(packages).hexdigest()
+        kept = logs / f"packages-{images[name]['id'][-12:]}.txt"
+        assert kept.read_bytes() == packages
+    assert len(list(logs.glob("packages-*"))) == 2
+
+
+def test_one_image_is_looked_into_once(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(site.engine, "file_of_image", lambda image, _: asked.append(image))
+    site.runtime.start_brokers(3, 1)
+    assert asked == [id_of(IMAGES["kafka"])]
+    assert not list(site.folder.glob("results/**/packages-*")), "it has no list"
+
+
+def test_an_engine_that_was_refused_is_none_of_the_services_that_are_watched(site: Site) -> None:
+    site.runtime.start_brokers(1, 1)
+    site.at_once["refusal"] = 64
+    site.runtime.try_engine(site.folder, SPEC, {}, 0.02)
+    services = site.runtime.resource_facts()["monitoring_source"]["services"]
+    assert set(services) == {"broker-1", *CLUSTER}
+
+
+def test_what_was_shared_is_given_back_at_the_end(tmp_path: Path, shared: Shared) -> None:
+    made = runtime(tmp_path, store=tmp_path / "mine")
+    results = tmp_path / "results"
+    campaign = [results / "campaign", results / "store" / "campaign", tmp_path / "mine/campaign"]
+    assert set(shared.out) == {*campaign, made.scratch}
+    made.end()
+    assert set(shared.back) == set(campaign)
+
+
+def test_stores_of_other_campaigns_are_not_shared(tmp_path: Path, shared: Shared) -> None:
+    results = tmp_path / "results"
+    runtime(tmp_path).end()
+    assert {results, results / "store"}.isdisjoint(shared.out + shared.back)
+    assert set(shared.back) == {results / "campaign", results / "store" / "campaign"}
+
+
+@pytest.mark.parametrize(("uid", "there"), [(1000, True), (1000, False), (0, True)])
+def test_what_engines_wrote_is_removed_by_root_where_the_user_is_not(
+    uid: int, there: bool, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = site.runtime.scratch / "state"
+    if there:
+        state.mkdir()
+    monkeypatch.setattr("os.geteuid", lambda: uid)
+    site.runtime.end()
+    emptied = f"{IMAGES['tollgate']} empties {state}"
+    assert (emptied in site.engine.happened) is (uid != 0 and there)
+    if emptied in site.engine.happened:
+        order = [site.engine.happened.index(what) for what in (f"take down {PROJECT}", emptied)]
+        assert order == sorted(order), "somebody could still write there"
+
+
+def test_logs_of_aides_that_died_are_kept_with_the_campaign(site: Site) -> None:
+    site.runtime.start_brokers(1, 1)
+    site.engine.watch.ends(site.there("cadvisor"), 1)
+    site.runtime.end()
+    logs = site.folder / "results" / "campaign" / "logs"
+    assert [path.name for path in logs.iterdir()] == ["cadvisor.log"]
+    assert (logs / "cadvisor.log").read_text() == "one\nlast of cadvisor\n"
 
 
 def test_all_is_taken_down_at_the_end(site: Site) -> None:
@@ -353,7 +478,21 @@ def test_a_runtime_is_made_in_folders_that_may_not_be_there_yet(tmp_path: Path) 
     made = runtime(tmp_path)
     assert isinstance(made, DockerRuntime)
     assert (tmp_path / "results" / "campaign").is_dir()
-    assert (tmp_path / "results" / "store").is_dir()
+    assert (tmp_path / "results" / "store" / "campaign").is_dir()
     passwd = (made.scratch / "passwd").read_text().splitlines()
     assert all(len(line.split(":")) == 7 for line in passwd)
     assert any(line.startswith("tollgate:x:10001:10001:") for line in passwd)
+
+
+@pytest.mark.parametrize("brought", [False, True])
+def test_a_kept_cluster_stays_though_a_campaign_did_not_get_to_use_it(
+    brought: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site(tmp_path, kept=True)
+    monkeypatch.setattr("conductor.appliance.runtime.Compose", site.compose)
+    site.up(["broker-1", *(service for service in CLUSTER if service != "datanode-2")])
+    if brought:
+        with pytest.raises(ServiceFailed):
+            site.runtime.start_brokers(1, 1)
+    site.runtime.end()
+    assert [container.id for container in site.engine.there if container.gone] == []
