@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import pwd
 import secrets
 import time
-import urllib.request
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -18,6 +16,7 @@ from typing import Any
 
 import psutil
 
+from conductor.appliance.answers import influxdb_is_ready, namenode_is_ready
 from conductor.appliance.building import docker_program
 from conductor.appliance.compose import Compose, engine_environment
 from conductor.appliance.containers import Container
@@ -33,6 +32,7 @@ from conductor.appliance.run_file import (
 )
 from conductor.appliance.sizing import Sizes
 from conductor.appliance.statistics import StandIn
+from conductor.appliance.users import give_back, passwd_text, run_user, share
 from conductor.brokers import CLOCK_BROKER, check_brokers, wait_for_cluster
 from conductor.evaluating import Evaluator
 from conductor.interrupts import held
@@ -41,9 +41,6 @@ from conductor.runtime import Refusal, Running
 from conductor.topics import Cluster
 from contract.engine import STOP_S_MAX, EngineOrder, EngineSpec
 from contract.errors import ServiceFailed
-
-#: the user that images run as, and that this one's folders are given to where it is root
-RUN_UID = 10001
 
 READY_S_MAX = 120.0
 DAEMONS = ("dockerd", "containerd")
@@ -97,7 +94,7 @@ class DockerRuntime:
             self._shared.append(appliance.store / folder.name)
         for each in (*self._shared, scratch):
             share(each)
-        (scratch / "passwd").write_text(_passwd(), encoding="utf-8")
+        (scratch / "passwd").write_text(passwd_text(), encoding="utf-8")
 
     # the campaign's services
 
@@ -139,7 +136,7 @@ class DockerRuntime:
     def _wait_for_aides(self, tick: Callable[[str], None]) -> None:
         asking: dict[str, Callable[[], bool]] = {
             "namenode": lambda: namenode_is_ready(self._address(31), DATANODES),
-            "influxdb": lambda: _get(f"http://{self._address(41)}:8086/ping") is not None,
+            "influxdb": lambda: influxdb_is_ready(self._address(41)),
         }
         for name, answers in asking.items():
             aide = next(c for c in self._aides if c.name == name)
@@ -372,8 +369,6 @@ class DockerRuntime:
         self._images[name] = known[image]
 
     def _environment(self, brokers: int) -> dict[str, str]:
-        uid = os.geteuid() or RUN_UID
-        gid = os.getegid() if os.geteuid() else RUN_UID
         images = {f"{name.upper()}_IMAGE": tag for name, tag in self._appliance.images.items()}
         return {
             **images,
@@ -383,7 +378,7 @@ class DockerRuntime:
             "CLUSTER_ID": cluster_id(self._appliance.project),
             "PROJECT": self._appliance.project,
             "DOCKER_ROOT": str(self._engine.root),
-            "RUN_USER": f"{uid}:{gid}",
+            "RUN_USER": run_user(),
             "RESULTS": str(self._folder.parent),
             "SCRATCH": str(self.scratch),
         }
@@ -401,58 +396,3 @@ def daemons() -> dict[str, int]:
         if process.info["name"] in DAEMONS:
             found.setdefault(process.info["name"], process.pid)
     return found
-
-
-def share(folder: Path) -> None:
-    """Let the containers' user write there, and in what is made there later."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if os.geteuid() == 0:
-        os.umask(0o002)
-        os.chown(folder, -1, RUN_UID)
-        folder.chmod(0o2775)
-
-
-def give_back(folder: Path) -> None:
-    """Where root had it shared, root owns it again."""
-    if os.geteuid() == 0 and folder.exists():
-        for path in (folder, *folder.rglob("*")):
-            os.chown(path, 0, 0, follow_symlinks=False)
-
-
-def _passwd() -> str:
-    """A user must have a name: Spark asks for it."""
-    lines = ["root:x:0:0:root:/root:/usr/sbin/nologin"]
-    lines.append(f"tollgate:x:{RUN_UID}:{RUN_UID}::/home/tollgate:/usr/sbin/nologin")
-    if os.geteuid() not in (0, RUN_UID):
-        name = pwd.getpwuid(os.geteuid()).pw_name if _has_name() else "runner"
-        lines.append(f"{name}:x:{os.geteuid()}:{os.getegid()}::/tmp:/usr/sbin/nologin")
-    return "\n".join(lines) + "\n"
-
-
-def _has_name() -> bool:
-    try:
-        pwd.getpwuid(os.geteuid())
-    except KeyError:
-        return False
-    return True
-
-
-def namenode_is_ready(host: str, datanodes: int) -> bool:
-    """Whether it is out of safe mode and knows that many DataNodes."""
-    told = _get(f"http://{host}:9870/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState")
-    try:
-        facts = json.loads(told or "")["beans"][0]
-    except (ValueError, KeyError, IndexError):
-        return False
-    live = int(facts.get("NumLiveDataNodes") or 0)
-    return bool(facts.get("FSState") == "Operational" and live >= datanodes)
-
-
-def _get(url: str) -> str | None:
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        with opener.open(url, timeout=2) as answer:
-            text: str = answer.read().decode("utf-8", "replace")
-            return text
-    except OSError:
-        return None

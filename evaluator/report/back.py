@@ -111,7 +111,7 @@ def _containers(campaign: Campaign) -> list[Html]:
     if not images:
         return []
     names = ("service", "image", "id", "CPUs", "on cores", "memory")
-    head = [el("tr", *(el("th", name, scope="col", class_="name") for name in names))]
+    head = [el("tr", *(el("th", name, scope="col", class_="left") for name in names))]
     rows = []
     for service, image in images.items():
         limit = mapping(limits.get(service))
@@ -123,7 +123,7 @@ def _containers(campaign: Campaign) -> list[Html]:
             memory(number(limit.get("memory_bytes"))),
         )
         named = el("th", service, scope="row", class_="name")
-        rows.append(el("tr", named, *(el("td", cell, class_="name") for cell in cells)))
+        rows.append(el("tr", named, *(el("td", cell) for cell in cells)))
     caption = "The image that each service ran, and what it was allowed to take."
     return [el("h3", "Containers and their limits"), data_table(caption, head, rows)]
 

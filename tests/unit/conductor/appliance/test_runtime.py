@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from docker.errors import APIError
 
-from conductor.appliance.runtime import DockerRuntime, cluster_id, daemons, namenode_is_ready
+from conductor.appliance.answers import namenode_is_ready
+from conductor.appliance.runtime import DockerRuntime, cluster_id, daemons
 from conductor.runtime import Refusal
 from conductor.runtime import Runtime as RuntimeProtocol
 from contract.engine import EngineSpec, Service
@@ -449,7 +450,7 @@ def test_storage_is_ready_out_of_safe_mode_with_all_datanodes(
     told: dict[str, Any], ready: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = json.dumps({"beans": [told]})
-    monkeypatch.setattr("conductor.appliance.runtime._get", lambda _: answer)
+    monkeypatch.setattr("conductor.appliance.answers.get", lambda _: answer)
     assert namenode_is_ready("198.18.7.31", 3) is ready
 
 
@@ -457,14 +458,14 @@ def test_storage_is_ready_out_of_safe_mode_with_all_datanodes(
 def test_storage_that_does_not_answer_as_it_should_is_not_ready(
     answer: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("conductor.appliance.runtime._get", lambda _: answer)
+    monkeypatch.setattr("conductor.appliance.answers.get", lambda _: answer)
     assert not namenode_is_ready("198.18.7.31", 3)
 
 
 def test_a_storage_that_died_or_does_not_come_is_said_with_its_last_words(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("conductor.appliance.runtime._get", lambda _: None)
+    monkeypatch.setattr("conductor.appliance.answers.get", lambda _: None)
     monkeypatch.setattr("conductor.appliance.runtime.wait_for_cluster", lambda *_: None)
     monkeypatch.setattr("conductor.appliance.runtime.READY_S_MAX", 0.0)
     site.runtime.start_brokers(1, 1)
