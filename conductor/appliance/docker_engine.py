@@ -26,6 +26,7 @@ REQUEST_S_MAX = 120
 DEFAULT_HOST = "unix:///var/run/docker.sock"
 PROJECT_LABEL = "com.docker.compose.project"
 SERVICE_LABEL = "com.docker.compose.service"
+NETWORK_LABEL = "com.docker.compose.network"
 REMOVE_S_MAX = 60.0
 
 NO_ENGINE = (

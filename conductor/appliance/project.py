@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from conductor.appliance.docker_engine import PROJECT_LABEL, DockerEngine
+from conductor.appliance.docker_engine import NETWORK_LABEL, PROJECT_LABEL, DockerEngine
 from contract.errors import EnvironmentLacking
 
 #: reserved for benchmarks (RFC 2544): nobody's real network is there
@@ -29,6 +29,10 @@ def project_name(checkout: Path) -> str:
     return f"tollgate-{hashlib.sha256(str(checkout.resolve()).encode()).hexdigest()[:8]}"
 
 
+#: the networks of a project, as compose/network.yml has them
+NETWORKS = ("bench", "judge")
+
+
 def choose_subnet(project: str, taken: Iterable[str]) -> str:
     """The first three numbers of a /24 that overlaps with nothing that is taken."""
     others = [ipaddress.ip_network(text, strict=False) for text in taken]
@@ -43,14 +47,21 @@ def choose_subnet(project: str, taken: Iterable[str]) -> str:
     raise EnvironmentLacking(f"no /24 of {RANGE} is free on this machine")
 
 
-def subnet_of(engine: DockerEngine, project: str) -> str:
-    """That of the project's network where there is one, otherwise a free one."""
+def subnets_of(engine: DockerEngine, project: str) -> dict[str, str]:
+    """Network → its subnet: the one that it has where it is there, otherwise a free one."""
     taken = list(_addresses())
+    found: dict[str, str] = {}
     for network in engine.networks():
-        if network["labels"].get(PROJECT_LABEL) == project and network["subnets"]:
-            return str(network["subnets"][0]).partition("/")[0].rpartition(".")[0]
+        own = network["labels"].get(PROJECT_LABEL) == project and network["subnets"]
+        if own:
+            subnet = str(network["subnets"][0]).partition("/")[0].rpartition(".")[0]
+            found[network["labels"].get(NETWORK_LABEL, "")] = subnet
         taken += network["subnets"]
-    return choose_subnet(project, taken)
+    for name in NETWORKS:
+        if name not in found:
+            found[name] = choose_subnet(f"{project}-{name}", taken)
+            taken.append(f"{found[name]}.0/24")
+    return {name: found[name] for name in NETWORKS}
 
 
 def _addresses() -> Iterable[str]:

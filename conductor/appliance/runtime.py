@@ -22,7 +22,7 @@ from conductor.appliance.compose import Compose, engine_environment
 from conductor.appliance.containers import Container
 from conductor.appliance.docker_engine import SERVICE_LABEL as COMPOSE_SERVICE
 from conductor.appliance.docker_engine import DockerEngine, stderr_of
-from conductor.appliance.project import CLUSTER, DATANODES, MONITORING, STORAGE, subnet_of
+from conductor.appliance.project import CLUSTER, DATANODES, MONITORING, STORAGE, subnets_of
 from conductor.appliance.run_file import (
     bind,
     compose_file,
@@ -77,7 +77,7 @@ class DockerRuntime:
         self.scratch = scratch
         self.run_children: list[Running] = []
         self._engine, self._appliance, self._folder = engine, appliance, folder
-        self._subnet = subnet_of(engine, appliance.project)
+        self._subnets = subnets_of(engine, appliance.project)
         self._ends = engine.ends(appliance.project)
         #: what stays if the cluster is kept
         self._cluster: tuple[str, ...] = CLUSTER
@@ -135,8 +135,8 @@ class DockerRuntime:
 
     def _wait_for_aides(self, tick: Callable[[str], None]) -> None:
         asking: dict[str, Callable[[], bool]] = {
-            "namenode": lambda: namenode_is_ready(self._address(31), DATANODES),
-            "influxdb": lambda: influxdb_is_ready(self._address(41)),
+            "namenode": lambda: namenode_is_ready(self._address(31, "judge"), DATANODES),
+            "influxdb": lambda: influxdb_is_ready(self._address(41, "judge")),
         }
         for name, answers in asking.items():
             aide = next(c for c in self._aides if c.name == name)
@@ -202,7 +202,7 @@ class DockerRuntime:
             spec,
             order,
             self._appliance.sizes.of["engine"],
-            self._subnet,
+            self._subnets["bench"],
         )
         file = self._run_file({c.service: c.definition for c in containers})
         names = [(c.service, c.name) for c in containers]
@@ -284,7 +284,7 @@ class DockerRuntime:
             "limits": limits,
             "images": self._images,
             "monitoring_source": {
-                "url": f"http://{self._address(41)}:8086",
+                "url": f"http://{self._address(41, 'judge')}:8086",
                 "database": "cadvisor",
                 "services": sorted(set(self._images) - {"evaluator", "refusal"}),
             },
@@ -342,8 +342,8 @@ class DockerRuntime:
 
     # what all of that needs
 
-    def _address(self, last: int) -> str:
-        return f"{self._subnet}.{last}"
+    def _address(self, last: int, network: str = "bench") -> str:
+        return f"{self._subnets[network]}.{last}"
 
     def _by_service(self) -> dict[str, Any]:
         """Compose service → its container."""
@@ -373,7 +373,8 @@ class DockerRuntime:
         return {
             **images,
             **self._appliance.sizes.environment(),
-            "SUBNET": self._subnet,
+            "SUBNET": self._subnets["bench"],
+            "JUDGE_SUBNET": self._subnets["judge"],
             "BROKERS": str(brokers),
             "CLUSTER_ID": cluster_id(self._appliance.project),
             "PROJECT": self._appliance.project,

@@ -11,14 +11,15 @@ import pytest
 import yaml
 
 from conductor.appliance.compose import FILES
-from conductor.appliance.project import DATANODES, MONITORING, STORAGE
+from conductor.appliance.project import DATANODES, MONITORING, NETWORKS, STORAGE
 from conductor.appliance.run_file import FIRST_ADDRESS
 from conductor.runtimes import CLUSTER_IMAGES
-from tests.unit.conductor.appliance.fakes import IMAGES, SUBNET, runtime
+from tests.unit.conductor.appliance.fakes import IMAGES, JUDGE_SUBNET, SUBNET, runtime
 
 HOME = Path(__file__).resolve().parents[2]
 COMPOSE = HOME / "compose"
 BROKERS_MAX = 9
+VARIABLE_OF = {"bench": "SUBNET", "judge": "JUDGE_SUBNET"}
 #: what a top level may hold; `x-…` are parts that services share
 TOP_LEVEL = {"services", "networks"}
 #: of a service that nobody limits, or that has more rights or less of a home than it should
@@ -120,28 +121,40 @@ def test_no_log_grows_without_end(service: str) -> None:
     assert re.fullmatch(r"[1-9]\d?m", logging["options"]["max-size"])
 
 
+def networks_of(service: str) -> set[str]:
+    """Those that an engine's kind of service is in, and those of who judges."""
+    if service == "evaluator":
+        return {"bench", "judge"}
+    return {"judge"} if service in (*STORAGE, *MONITORING) else {"bench"}
+
+
 @EACH
-def test_every_service_is_on_the_one_network_with_an_address_of_its_own(service: str) -> None:
-    ((network, place),) = SERVICES[service]["networks"].items()
-    assert network == "bench"
-    assert set(place) == {"ipv4_address"}
-    found = re.fullmatch(r"\$\{SUBNET\}\.(\d+)", place["ipv4_address"])
-    assert found is not None
-    # the first is the network's own gateway; from FIRST_ADDRESS on are engines
-    assert 2 <= int(found[1]) < FIRST_ADDRESS == 64
+def test_what_is_measured_and_what_judges_are_apart(service: str) -> None:
+    places = SERVICES[service]["networks"]
+    assert set(places) == networks_of(service)
+    for network, place in places.items():
+        assert set(place) == {"ipv4_address"}
+        found = re.fullmatch(r"\$\{(\w+)\}\.(\d+)", place["ipv4_address"])
+        assert found is not None and found[1] == VARIABLE_OF[network]
+        # the first is the network's own gateway; from FIRST_ADDRESS on are engines
+        assert 2 <= int(found[2]) < FIRST_ADDRESS == 64
 
 
 def test_no_two_services_have_one_address() -> None:
-    addresses = [each["networks"]["bench"]["ipv4_address"] for each in SERVICES.values()]
+    places = [place for each in SERVICES.values() for place in each["networks"].values()]
+    addresses = [place["ipv4_address"] for place in places]
     assert len(set(addresses)) == len(addresses)
 
 
-def test_nothing_reaches_the_network_from_outside_or_leaves_it() -> None:
+def test_nothing_reaches_the_networks_from_outside_or_leaves_them() -> None:
     assert [name for name in FILES if "networks" in read(name)] == ["network"]
-    ((name, network),) = read("network")["networks"].items()
-    assert (name, network["internal"]) == ("bench", True)
-    (pool,) = network["ipam"]["config"]
-    assert pool == {"subnet": "${SUBNET}.0/24", "ip_range": "${SUBNET}.128/25"}
+    networks = read("network")["networks"]
+    assert set(networks) == set(NETWORKS) == set(VARIABLE_OF)
+    for name, network in networks.items():
+        assert network["internal"] is True
+        (pool,) = network["ipam"]["config"]
+        subnet = f"${{{VARIABLE_OF[name]}}}"
+        assert pool == {"subnet": f"{subnet}.0/24", "ip_range": f"{subnet}.128/25"}
 
 
 @EACH
@@ -186,11 +199,11 @@ def test_a_broker_is_told_who_it_is_and_where_the_clock_is() -> None:
 
 def test_storage_is_told_where_it_is() -> None:
     namenode = SERVICES["namenode"]
-    address = namenode["networks"]["bench"]["ipv4_address"]
+    address = namenode["networks"]["judge"]["ipv4_address"]
     for service in STORAGE:
         env = SERVICES[service]["environment"]
         assert env["NAMENODE"] == address
-        assert env["HOST"] == SERVICES[service]["networks"]["bench"]["ipv4_address"]
+        assert env["HOST"] == SERVICES[service]["networks"]["judge"]["ipv4_address"]
         assert 1 <= int(env["REPLICATION"]) <= DATANODES
     assert int(namenode["environment"]["MIN_DATANODES"]) <= DATANODES
 
@@ -229,7 +242,7 @@ def test_every_service_runs_an_image_of_ours() -> None:
 def test_variables_have_the_values_that_the_conductor_knows(
     told: dict[str, str], tmp_path: Path
 ) -> None:
-    assert told["SUBNET"] == SUBNET
+    assert (told["SUBNET"], told["JUDGE_SUBNET"]) == (SUBNET, JUDGE_SUBNET)
     assert told["BROKERS"] == "5"
     assert told["RESULTS"] == str(tmp_path / "results")
     assert told["SCRATCH"] == str(tmp_path / "scratch")

@@ -16,7 +16,7 @@ from conductor.appliance.sizing import Sizes, sizes_for
 
 GIB = 1024**3
 PROJECT = "tollgate-0"
-SUBNET = "198.18.7"
+SUBNET, JUDGE_SUBNET = "198.18.7", "198.18.8"
 IMAGES = {
     name: f"tollgate/{name}:1"
     for name in ("kafka", "hadoop", "influxdb", "cadvisor", "tollgate", "engine")
@@ -115,10 +115,14 @@ class FakeEngine(DockerEngine):
         self.trouble: Exception | None = None
         self.known_networks: list[dict[str, Any]] = [
             {
-                "name": f"{PROJECT}_bench",
-                "labels": {"com.docker.compose.project": PROJECT},
-                "subnets": [f"{SUBNET}.0/24"],
+                "name": f"{PROJECT}_{network}",
+                "labels": {
+                    "com.docker.compose.project": PROJECT,
+                    "com.docker.compose.network": network,
+                },
+                "subnets": [f"{subnet}.0/24"],
             }
+            for network, subnet in (("bench", SUBNET), ("judge", JUDGE_SUBNET))
         ]
         self.watch = FakeEnds()
         self.closed = False

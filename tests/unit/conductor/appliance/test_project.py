@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conductor.appliance.project import RANGE, choose_subnet, project_name, subnet_of
+from conductor.appliance.project import RANGE, choose_subnet, project_name, subnets_of
 from contract.errors import EnvironmentLacking
-from tests.unit.conductor.appliance.fakes import PROJECT, SUBNET, FakeEngine
+from tests.unit.conductor.appliance.fakes import JUDGE_SUBNET, PROJECT, SUBNET, FakeEngine
 
 Network = ipaddress.IPv4Network
 NETWORKS = st.builds(
@@ -81,7 +81,12 @@ def test_other_kinds_of_addresses_take_nothing() -> None:
 
 
 def test_a_network_that_is_there_is_kept() -> None:
-    assert subnet_of(FakeEngine(), PROJECT) == SUBNET
+    assert subnets_of(FakeEngine(), PROJECT) == {"bench": SUBNET, "judge": JUDGE_SUBNET}
+    engine = FakeEngine()
+    (engine.known_networks[0]["labels"] or {}).pop("com.docker.compose.project")
+    others = subnets_of(engine, PROJECT)
+    assert others["judge"] == JUDGE_SUBNET
+    assert others["bench"] not in (SUBNET, JUDGE_SUBNET)
 
 
 def test_otherwise_what_others_and_this_machine_have_is_avoided(
@@ -90,7 +95,7 @@ def test_otherwise_what_others_and_this_machine_have_is_avoided(
     monkeypatch.setattr("conductor.appliance.project._addresses", list)
     engine = FakeEngine()
     engine.known_networks = []
-    first = subnet_of(engine, PROJECT)
+    first = subnets_of(engine, PROJECT)["bench"]
     engine.known_networks = [
         {
             "name": "other",
@@ -99,9 +104,11 @@ def test_otherwise_what_others_and_this_machine_have_is_avoided(
         },
         {"name": "host", "labels": {}, "subnets": []},
     ]
-    second = subnet_of(engine, PROJECT)
-    assert second != first
+    found = subnets_of(engine, PROJECT)
+    second = found["bench"]
+    assert first not in found.values()
+    assert len(set(found.values())) == 2
     monkeypatch.setattr(
         "conductor.appliance.project._addresses", lambda: [f"{second}.1/255.255.255.0"]
     )
-    assert subnet_of(engine, PROJECT) not in (first, second)
+    assert not {first, second} & set(subnets_of(engine, PROJECT).values())

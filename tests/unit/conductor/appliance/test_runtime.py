@@ -21,6 +21,7 @@ from contract.engine import EngineSpec, Service
 from contract.errors import ServiceFailed
 from tests.unit.conductor.appliance.fakes import (
     IMAGES,
+    JUDGE_SUBNET,
     PROJECT,
     SUBNET,
     FakeContainer,
@@ -305,7 +306,7 @@ def test_limits_and_images_of_every_service_are_told(site: Site) -> None:
     assert facts["images"]["main"]["tag"] == IMAGES["engine"]
     assert facts["images"]["main"]["packages_sha256"] is None
     source = facts["monitoring_source"]
-    assert (source["url"], set(source["services"])) == (f"http://{SUBNET}.41:8086", names)
+    assert (source["url"], set(source["services"])) == (f"http://{JUDGE_SUBNET}.41:8086", names)
     assert json.loads(json.dumps(facts, allow_nan=False)) == facts
 
 
