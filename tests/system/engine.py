@@ -28,6 +28,11 @@ def why_not() -> str | None:
         return f"{lacking.partition(';')[0]}, and only root may bring one up"
     if platform.freedesktop_os_release().get("ID") not in SYSTEMS:
         return f"{lacking.partition(';')[0]}, and only on Debian and Ubuntu one is brought up"
+    apart = subprocess.run(
+        ["unshare", "--mount", "--net", "true"], capture_output=True, check=False
+    )
+    if apart.returncode != 0:
+        return f"{lacking.partition(';')[0]}, and this root may make no namespaces for one"
     return None
 
 
