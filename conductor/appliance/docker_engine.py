@@ -7,7 +7,7 @@ import os
 import tarfile
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -245,6 +245,14 @@ class DockerEngine:
                     others.callback(remove, container)
                     gone.append(f"container {container.name}")
         return gone
+
+    def attach(self, container: Any, addresses: Mapping[str, str]) -> None:
+        """Have a container in all these networks (name → its address there)."""
+        with _said(f"container {container.name} could not be put in its networks"):
+            there = container.attrs["NetworkSettings"]["Networks"]
+            for name, address in addresses.items():
+                if name not in there:
+                    self._client.networks.get(name).connect(container, ipv4_address=address)
 
     def take_down(self, project: str) -> list[str]:
         """Remove every container, network and volume of a project; say which there were."""

@@ -22,7 +22,14 @@ from conductor.appliance.compose import Compose, engine_environment
 from conductor.appliance.containers import Container
 from conductor.appliance.docker_engine import SERVICE_LABEL as COMPOSE_SERVICE
 from conductor.appliance.docker_engine import DockerEngine, stderr_of
-from conductor.appliance.project import CLUSTER, DATANODES, MONITORING, STORAGE, subnets_of
+from conductor.appliance.project import (
+    CLUSTER,
+    DATANODES,
+    MONITORING,
+    NETWORKS,
+    STORAGE,
+    subnets_of,
+)
 from conductor.appliance.run_file import (
     bind,
     compose_file,
@@ -157,6 +164,10 @@ class DockerRuntime:
             more = self._run_file({"evaluator": {"volumes": [bind(store)]}})
         self._compose.create(["evaluator"], more)
         container = self._by_service()["evaluator"]
+        # docker-compose 1.29 would do so at its own start of it
+        project = self._appliance.project
+        addresses = {f"{project}_{name}": self._address(51, name) for name in NETWORKS}
+        self._engine.attach(container, addresses)
         docker = docker_program().program
         command = [docker, "start", "--attach", "--interactive", container.id]
         with held():

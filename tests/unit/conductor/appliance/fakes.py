@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -142,6 +142,9 @@ class FakeEngine(DockerEngine):
     def image_facts(self, tag: str) -> dict[str, Any]:
         known = self._known(tag)
         return {"tag": tag, "id": id_of(known), "size_bytes": 1000, "user": ""}
+
+    def attach(self, container: Any, addresses: Mapping[str, str]) -> None:
+        self.happened.append(f"attach {container.name} to {', '.join(addresses)}")
 
     def file_of_image(self, tag: str, _path: str) -> bytes | None:
         return self.packages.get(self._known(tag))
