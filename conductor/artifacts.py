@@ -18,6 +18,8 @@ from contract.errors import EnvironmentLacking
 from contract.results import sha256_of
 
 FETCH_S_MAX = 900
+#: the folders that plain processes need
+EMBEDDED = ("kafka", "spark-kafka")
 #: in a folder that is whole: the hash of the lock that it was proven by
 STAMP = ".complete"
 

@@ -47,6 +47,11 @@ def free_ports(count: int) -> list[int]:
             each.close()
 
 
+def kafka_id(sixteen: bytes) -> str:
+    """Sixteen bytes as Kafka writes ids."""
+    return base64.urlsafe_b64encode(sixteen).decode().rstrip("=")
+
+
 def wait_for_cluster(
     bootstrap_servers: str, count: int, check: Callable[[], None], tick: Callable[[str], None]
 ) -> Cluster:
@@ -109,7 +114,7 @@ class EmbeddedBrokers:
 
     def start(self) -> None:
         """Start every broker by its image's program; does not wait until they are ready."""
-        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        cluster_id = kafka_id(uuid.uuid4().bytes)
         note_class_path("kafka", self._archives, lambda: f"{self._jars}/*")
         for plan in self._plans:
             options = class_archive_options("kafka", plan.number, self._archives)

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 
 from conductor.appliance.kept import noted
-from conductor.artifacts import is_complete
+from conductor.artifacts import EMBEDDED, is_complete
 from conductor.asked import Asked
 from conductor.home import Home, nearest
 from conductor.java import find_java
@@ -138,7 +138,7 @@ def examine(asked: Asked, home: Home) -> tuple[list[str], bool]:
         problems.append(str(error))
     cost = cost_of(asked)
     settings = asked.settings
-    fetched = is_complete(home.artifacts_lock, home.artifacts, ("kafka", "spark-kafka"))
+    fetched = is_complete(home.artifacts_lock, home.artifacts, EMBEDDED)
     memory = psutil.virtual_memory()
     free = shutil.disk_usage(home.path).free
     lines = [

@@ -17,7 +17,7 @@ from conductor.appliance.kept import read_kept
 from conductor.appliance.project import project_name
 from conductor.appliance.runtime import Appliance, DockerRuntime
 from conductor.appliance.sizing import ENGINE_HEAP_MB, sizes_for, usable_cores
-from conductor.artifacts import ensure_artifacts, is_complete
+from conductor.artifacts import EMBEDDED, ensure_artifacts, is_complete
 from conductor.asked import EngineChoice
 from conductor.embedded import EmbeddedRuntime
 from conductor.home import Home
@@ -27,8 +27,6 @@ from conductor.runtime import Runtime
 from contract.engine import is_number
 from contract.errors import EnvironmentLacking
 
-#: the folders of artifacts.lock that plain processes need
-EMBEDDED_ARTIFACTS = ("kafka", "spark-kafka")
 #: the images that every campaign in containers runs
 CLUSTER_IMAGES = ("kafka", "hadoop", "influxdb", "cadvisor")
 
@@ -56,7 +54,7 @@ def have_runtime(
     """Fetch or build what is lacking. `settings` are the engine's, `folder` is the campaign's."""
     if name == "embedded":
         own = java or find_java(home.artifacts)
-        _have_artifacts(home, EMBEDDED_ARTIFACTS, progress)
+        _have_artifacts(home, EMBEDDED, progress)
         return Ready(lambda scratch: EmbeddedRuntime(home, own, scratch))
     told = settings.get("memory_mb")
     heap_mb = int(told) if is_number(told) else ENGINE_HEAP_MB

@@ -14,6 +14,8 @@ ARRIVALS: tuple[Arrival, ...] = ("adjacent", "spread")
 DIALECTS = ("eager", "windowed")
 RUNTIMES = ("docker", "embedded")
 
+#: as many as compose/kafka.yml has
+BROKERS_MAX = 9
 #: observations a second of a lane and kind: one a slot; a slot is a minute of data
 SECONDS_PER_SLOT_OF_DATA = 60
 #: with longer slots an engine could not be seen to keep up in the time it is given for that
@@ -60,7 +62,7 @@ class RunSettings:
         _within("WARMUP", self.warmup_s, 0, 3600)
         _within("DURATION", self.duration_s, 1, 24 * 3600)
         _within("COOLDOWN", self.cooldown_s, 0, 600)
-        _within("BROKERS", self.brokers, 1, 9)
+        _within("BROKERS", self.brokers, 1, BROKERS_MAX)
         _within("PARTITIONS", self.partitions, 1, 256)
         _within("PARALLELISM", self.parallelism, 1, 256)
         _within("INSTANCES", self.instances, 1, 64)

@@ -27,6 +27,7 @@ def influxdb_is_ready(host: str) -> bool:
 
 
 def get(url: str) -> str | None:
+    """What is answered, past any proxy; None where nothing is."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(url, timeout=2) as answer:

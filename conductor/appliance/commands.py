@@ -11,7 +11,7 @@ from conductor.appliance.building import Built, shipped
 from conductor.appliance.docker_engine import DockerEngine
 from conductor.appliance.images import read_images
 from conductor.appliance.kept import KeptCluster, forget_kept, note_kept
-from conductor.appliance.project import BROKERS_MAX, project_name
+from conductor.appliance.project import project_name
 from conductor.appliance.runtime import Appliance, DockerRuntime
 from conductor.appliance.sizing import ENGINE_HEAP_MB, sizes_for, usable_cores
 from conductor.asked import DOCKER_BROKERS
@@ -23,6 +23,7 @@ from conductor.progress import Progress
 from conductor.runtimes import build, have_images
 from conductor.services import temporary_folder
 from contract.errors import EnvironmentLacking, ExitCode, UsageError
+from contract.settings import BROKERS_MAX
 
 MB = 1000**2
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from conductor.appliance.docker_engine import EndWatch, how_it_ended, log_of, remove, signal
+from conductor.appliance.sizing import MIB
 from contract.errors import ServiceFailed
 
-MIB = 1024**2
 LOG_TAIL_LINES = 12
 KEPT_LOG_LINES = 20_000
 LOOK_S = 0.05

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import platform
 import tarfile
 import threading
 import time
@@ -86,7 +87,7 @@ class DockerEngine:
         address = os.environ.get("DOCKER_HOST", DEFAULT_HOST)
         if not address.startswith("unix://"):
             return f"the Docker engine of DOCKER_HOST={address} is not on this machine"
-        if str(self._facts.get("KernelVersion")) != _kernel():
+        if self._facts.get("KernelVersion") != platform.release():
             return "the Docker engine that answers runs in a machine of its own"
         options = " ".join(map(str, self._facts.get("SecurityOptions") or ()))
         for name in ("rootless", "userns"):
@@ -212,11 +213,6 @@ class DockerEngine:
                     all=True, filters={"label": f"{PROJECT_LABEL}={project}"}
                 )
             )
-
-    def get(self, container_id: str) -> Any:
-        """A container."""
-        with _said("a container could not be looked at"):
-            return self._client.containers.get(container_id)
 
     def networks(self) -> list[dict[str, Any]]:
         """Name, labels and subnets of every network."""
@@ -417,7 +413,3 @@ def _brief(error: Exception) -> str:
     explanation = getattr(error, "explanation", None)
     text = str(explanation or error)
     return text.splitlines()[0][:200] if text else type(error).__name__
-
-
-def _kernel() -> str:
-    return Path("/proc/sys/kernel/osrelease").read_text().strip()

@@ -1,4 +1,4 @@
-"""A checkout's own corner of the Docker engine: its project's name, subnet and leftovers."""
+"""A checkout's own corner of the Docker engine: its project's name, networks and services."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ import psutil
 
 from conductor.appliance.docker_engine import NETWORK_LABEL, PROJECT_LABEL, DockerEngine
 from contract.errors import EnvironmentLacking
+from contract.settings import BROKERS_MAX
 
 #: reserved for benchmarks (RFC 2544): nobody's real network is there
 RANGE = ipaddress.ip_network("198.18.0.0/15")
 SUBNETS = 512
+#: as compose/network.yml has them
+NETWORKS = ("bench", "judge")
 DATANODES = 3
 #: what a cluster has besides its brokers
 STORAGE = ("namenode", *(f"datanode-{n}" for n in range(1, DATANODES + 1)))
 MONITORING = ("influxdb", "cadvisor")
-BROKERS_MAX = 9
 #: whatever `make up` may have started
 CLUSTER = (*(f"broker-{n}" for n in range(1, BROKERS_MAX + 1)), *STORAGE, *MONITORING)
 
@@ -27,10 +29,6 @@ CLUSTER = (*(f"broker-{n}" for n in range(1, BROKERS_MAX + 1)), *STORAGE, *MONIT
 def project_name(checkout: Path) -> str:
     """Two checkouts do not meet: the name holds a hash of the path."""
     return f"tollgate-{hashlib.sha256(str(checkout.resolve()).encode()).hexdigest()[:8]}"
-
-
-#: the networks of a project, as compose/network.yml has them
-NETWORKS = ("bench", "judge")
 
 
 def choose_subnet(project: str, taken: Iterable[str]) -> str:

@@ -7,7 +7,6 @@ import json
 import os
 import secrets
 import time
-from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -40,7 +39,7 @@ from conductor.appliance.run_file import (
 from conductor.appliance.sizing import Sizes
 from conductor.appliance.statistics import StandIn
 from conductor.appliance.users import give_back, passwd_text, run_user, share
-from conductor.brokers import CLOCK_BROKER, check_brokers, wait_for_cluster
+from conductor.brokers import CLOCK_BROKER, check_brokers, kafka_id, wait_for_cluster
 from conductor.evaluating import Evaluator
 from conductor.interrupts import held
 from conductor.processes import Child
@@ -397,8 +396,8 @@ class DockerRuntime:
 
 
 def cluster_id(project: str) -> str:
-    """Kafka's name of the cluster: sixteen bytes, as it writes them."""
-    return urlsafe_b64encode(hashlib.sha256(project.encode()).digest()[:16]).decode().rstrip("=")
+    """Kafka's name of the cluster: the same for all its brokers."""
+    return kafka_id(hashlib.sha256(project.encode()).digest()[:16])
 
 
 def daemons() -> dict[str, int]:

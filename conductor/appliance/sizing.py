@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from conductor.brokers import HEAP_MB as BROKER_HEAP_MB
 from contract.errors import EnvironmentLacking
 
 MIB = 1024**2
 #: with so many cores engine, brokers and the rest are kept apart
 APART_CORES_MIN = 8
 
-BROKER_HEAP_MB = 384
 EVALUATOR_HEAP_MB = 1024
 #: what a JVM takes beside its heap: code, classes, threads, buffers
 BESIDES_HEAP_MB = 448

@@ -42,14 +42,12 @@ def passwd_text() -> str:
     lines = ["root:x:0:0:root:/root:/usr/sbin/nologin"]
     lines.append(f"tollgate:x:{RUN_UID}:{RUN_UID}::/home/tollgate:/usr/sbin/nologin")
     if os.geteuid() not in (0, RUN_UID):
-        name = pwd.getpwuid(os.geteuid()).pw_name if _has_name() else "runner"
-        lines.append(f"{name}:x:{os.geteuid()}:{os.getegid()}::/tmp:/usr/sbin/nologin")
+        lines.append(f"{_own_name()}:x:{os.geteuid()}:{os.getegid()}::/tmp:/usr/sbin/nologin")
     return "\n".join(lines) + "\n"
 
 
-def _has_name() -> bool:
+def _own_name() -> str:
     try:
-        pwd.getpwuid(os.geteuid())
+        return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
-        return False
-    return True
+        return "runner"
