@@ -1,22 +1,25 @@
-"""Take away what campaigns left: abandoned temporary folders, traces, and results if asked."""
+"""Take away what campaigns left: abandoned folders and containers, traces, and results if asked."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from conductor.appliance.docker_engine import DockerEngine
+from conductor.appliance.kept import noted
 from conductor.appliance.old_images import remove_old_images
+from conductor.appliance.project import CLUSTER, project_name
 from conductor.doctor import MIB, folder_size
 from conductor.home import TRACE_PREFIX, Home, abandoned_scratch
 from conductor.lock import none_runs
-from contract.errors import UsageError
+from contract.errors import EnvironmentLacking, UsageError
 
 
 def clean(home: Home, what: str) -> list[str]:
-    """`temporary`: folders whose owner is gone, and traces of defects; `images` that this checkout
-    does not use any more; `results`; `all`: jars and environment too.
+    """`temporary`: folders and containers whose owner is gone, traces of defects; `images` that
+    this checkout does not use any more; `results`; `all`: jars, environment, a kept cluster too.
     """
     traces = Path(tempfile.gettempdir()).glob(f"{TRACE_PREFIX}*")
     doomed = [*abandoned_scratch(), *sorted(p for p in traces if p.is_file())]
@@ -27,8 +30,14 @@ def clean(home: Home, what: str) -> list[str]:
     if what == "all":
         doomed += [home.artifacts, home.path / ".venv"]
     said: list[str] = []
-    # what is abandoned belongs to no campaign that runs
-    with none_runs(home) if what != "temporary" else nullcontext():
+    with ExitStack() as alone:
+        try:
+            alone.enter_context(none_runs(home))
+            said += _containers(home, everything=what == "all")
+        except UsageError:
+            # folders and traces that are abandoned belong to no campaign that runs
+            if what != "temporary":
+                raise
         if what == "images":
             said += remove_old_images(home)
         said += [_take_away(path) for path in doomed if path.exists()]
@@ -38,6 +47,23 @@ def clean(home: Home, what: str) -> list[str]:
                 with suppress(OSError):
                     folder.rmdir()
     return said or ["nothing to take away"]
+
+
+def _containers(home: Home, everything: bool) -> list[str]:
+    """Those of a campaign that was killed; a cluster that is kept is not abandoned."""
+    try:
+        engine = DockerEngine()
+    except EnvironmentLacking:
+        # nor has anything of ours a container then
+        return []
+    try:
+        if noted(home) is not None and not everything:
+            gone = engine.remove_containers(project_name(home.path), CLUSTER)
+        else:
+            gone = engine.take_down(project_name(home.path))
+    finally:
+        engine.close()
+    return [f"took away {name}" for name in gone]
 
 
 def _results(home: Home) -> list[Path]:

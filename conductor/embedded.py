@@ -18,7 +18,7 @@ from conductor.processes import Child
 from conductor.runtime import Refusal, Running
 from conductor.topics import Cluster
 from contract.class_archive import VARIABLE
-from contract.engine import STOP_S_MAX, EngineOrder, EngineSpec, Place
+from contract.engine import EngineOrder, EngineSpec, Place
 
 
 class EmbeddedRuntime:
@@ -144,10 +144,6 @@ class EmbeddedRuntime:
         for child in reversed(self.run_children):
             child.kill()
         self.run_children = []
-
-    def stop_engine(self, engine: Running) -> int | None:
-        """SIGTERM, the contract's patience, then the end. None: it had to be killed."""
-        return engine.stop(STOP_S_MAX)
 
     def end_brokers(self) -> None:
         """End the cluster; its state is of no use afterwards."""

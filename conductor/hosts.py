@@ -17,9 +17,9 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +33,7 @@ from contract.errors import EnvironmentLacking, ExitCode, TookTooLong, UsageErro
 
 Say = Callable[[str], None]
 
-ENGINE_WORDS = ("HOSTS", "DRY", "BECOME_ASK")
-LOAD_WORDS = ("BUNDLE", *ENGINE_WORDS)
+WORDS = ("HOSTS", "DRY", "BECOME_ASK")
 #: packages from a slow mirror, or a bundle of gigabytes to several hosts
 PLAY_S_MAX = 3600.0
 #: apt finishes the package that it is at; only then it heeds an interruption
@@ -114,30 +113,11 @@ class Told:
 
 def prepare_engine(words: list[str], home: Home, say: Say) -> int:
     """`tollgate engine`: a Docker engine and a compose on every host."""
-    given = read_words(words, ENGINE_WORDS)
-    play(_asked("engine.yml", given), home, say)
+    play(play_of("engine.yml", read_words(words, WORDS)), home, say)
     return ExitCode.VALID
 
 
-def load_bundle(words: list[str], home: Home, say: Say) -> int:
-    """`tollgate load`: a bundle's images on every host."""
-    given = read_words(words, LOAD_WORDS)
-    if "BUNDLE" not in given:
-        raise UsageError("say which bundle: BUNDLE=file (make bundle makes one)")
-    asked = _asked("load.yml", given)
-    bundle = path_of(given["BUNDLE"])
-    return load_bundle_on_hosts(bundle, asked.hosts, home, say, asked.dry, asked.become_ask)
-
-
-def load_bundle_on_hosts(
-    bundle: Path,
-    hosts: str,
-    home: Home,
-    say: Say,
-    dry: bool = False,
-    become_ask: bool = False,
-    variables: dict[str, Any] | None = None,
-) -> int:
+def load_images(bundle: Path, how: Play, home: Home, say: Say) -> Told:
     """Have the images of the bundle on every host; one that has them already is left alone."""
     ids = ids_of(bundle)
     images = {
@@ -145,11 +125,11 @@ def load_bundle_on_hosts(
         "image_names": sorted(ids),
         "image_lines": [f"{name} {i}" for name in sorted(ids) for i in sorted(ids[name])],
     }
-    play(Play("load.yml", hosts, images | (variables or {}), dry, become_ask), home, say)
-    return ExitCode.VALID
+    return play(replace(how, variables=images | how.variables), home, say)
 
 
-def _asked(playbook: str, given: dict[str, str]) -> Play:
+def play_of(playbook: str, given: Mapping[str, str]) -> Play:
+    """What the words of a verb ask for."""
     for name in ("DRY", "BECOME_ASK"):
         if given.get(name, "0") not in ("0", "1"):
             raise UsageError(f"{name}={given[name]} cannot be; give 1 or 0")

@@ -15,7 +15,7 @@ from conductor.run_plan import RunPlan
 from conductor.runtime import Running, Runtime
 from conductor.topics import Cluster
 from conductor.watch import Watch
-from contract.engine import Topics
+from contract.engine import STOP_S_MAX, Topics
 from contract.errors import ServiceDied, ServiceFailed, TookTooLong
 from contract.results import read_json, write_json
 from contract.workload import load_workload
@@ -231,7 +231,7 @@ class Run:
         self.seen.leaders_after = self.cluster.leaders(self.topics.all)
         self.seen.types_after = self.cluster.timestamp_types(self.topics.all)
         self._monitor.stop()
-        code = self.runtime.stop_engine(self._engine)
+        code = self._engine.stop(STOP_S_MAX)
         if code != 0:
             self.seen.engine_stop = "killed" if code is None else f"exit code {code}"
 

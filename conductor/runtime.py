@@ -95,9 +95,6 @@ class Runtime(Protocol):
     ) -> Running:
         """Start every service of the engine; the first one is the engine's own life."""
 
-    def stop_engine(self, engine: Running) -> int | None:
-        """SIGTERM, the contract's patience, then the end. None: it had to be killed."""
-
     def try_engine(
         self, folder: Path, spec: EngineSpec, env: Mapping[str, str], timeout_s: float
     ) -> Refusal:

@@ -83,18 +83,37 @@ def have_images(
 ) -> dict[str, str]:
     """Role → tag of every image that a campaign runs; the lacking ones are built."""
     images = read_images(home)
-    wanted = {name: images[name] for name in CLUSTER_IMAGES}
+    wanted = _wanted(choice, images, home)
     tags: dict[str, str] = {}
+    if choice is not None and choice.image is not None:
+        if not engine.has_image(choice.image):
+            raise EnvironmentLacking(f"there is no image {choice.image} in this engine")
+        tags["engine"] = choice.image
+    built = build(engine, list(wanted.values()), images, home, progress)
+    return tags | {role: made.tag for role, made in zip(wanted, built, strict=True)}
+
+
+def lacking_images(choice: EngineChoice, home: Home) -> list[str]:
+    """The names of those that would be built first, and of what they are built from."""
+    engine = DockerEngine()
+    try:
+        images = read_images(home)
+        builder = Builder(engine, images, Tags(images, home.artifacts_lock), Progress())
+        return [image.name for image in builder.lacking(_wanted(choice, images, home).values())]
+    finally:
+        engine.close()
+
+
+def _wanted(
+    choice: EngineChoice | None, images: Mapping[str, Image], home: Home
+) -> dict[str, Image]:
+    """Role → image of ours; a cluster alone has no engine."""
+    wanted = {name: images[name] for name in CLUSTER_IMAGES}
     if choice is not None:
         wanted["tollgate"] = images["tollgate"]
         if choice.image is None:
             wanted["engine"] = engine_image(choice.folder, home, images)
-        elif not engine.has_image(choice.image):
-            raise EnvironmentLacking(f"there is no image {choice.image} in this engine")
-        else:
-            tags["engine"] = choice.image
-    built = build(engine, list(wanted.values()), images, home, progress)
-    return tags | {role: made.tag for role, made in zip(wanted, built, strict=True)}
+    return wanted
 
 
 def engine_image(folder: Path, home: Home, images: Mapping[str, Image]) -> Image:

@@ -9,7 +9,7 @@ import subprocess
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,7 +62,7 @@ class Builder:
         self._progress = progress
         self._docker = docker_program()
 
-    def lacking(self, wanted: Sequence[Image]) -> list[Image]:
+    def lacking(self, wanted: Iterable[Image]) -> list[Image]:
         """What of it, and of what it is built from, must be built."""
         found: dict[str, Image] = {}
 

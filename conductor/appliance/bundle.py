@@ -22,8 +22,7 @@ from conductor.appliance.docker_engine import DockerEngine
 from conductor.appliance.images import Tags, read_images
 from conductor.asked import read_words
 from conductor.home import Home, nearest, path_of
-from conductor.hosts import LOAD_WORDS, ids_of
-from conductor.hosts import load_bundle as load_on_hosts
+from conductor.hosts import WORDS, ids_of, load_images, play_of
 from conductor.machine import pins
 from conductor.progress import Progress
 from conductor.runtimes import build
@@ -136,12 +135,13 @@ def read_facts(path: Path) -> dict[str, Any]:
 
 def load_bundle(home: Home, words: list[str], progress: Progress) -> int:
     """Load a bundle's images here, or on other hosts; one of another checkout is refused."""
-    given = read_words(words, LOAD_WORDS)
+    given = read_words(words, ("BUNDLE", *WORDS))
     path = path_given(home, given)
     facts = read_facts(path)
     if "HOSTS" in given:
-        return load_on_hosts([f"BUNDLE={path}", *_without(words, "BUNDLE")], home, progress.say)
-    if "DRY" in given or "BECOME_ASK" in given:
+        load_images(path, play_of("load.yml", given), home, progress.say)
+        return ExitCode.VALID
+    if given.keys() & set(WORDS):
         raise UsageError("DRY and BECOME_ASK are for HOSTS: here nothing but images is changed")
     images = read_images(home)
     tags = Tags(images, home.artifacts_lock)
@@ -172,7 +172,3 @@ def load_bundle(home: Home, words: list[str], progress: Progress) -> int:
 def _commit(facts: dict[str, Any]) -> str:
     pinned = facts.get("pins")
     return str(pinned.get("git_commit") or "unknown") if isinstance(pinned, dict) else "unknown"
-
-
-def _without(words: list[str], name: str) -> list[str]:
-    return [word for word in words if not word.startswith(f"{name}=")]

@@ -22,6 +22,8 @@ DATANODES = 3
 #: what a cluster has besides its brokers
 STORAGE = ("namenode", *(f"datanode-{n}" for n in range(1, DATANODES + 1)))
 MONITORING = ("influxdb", "cadvisor")
+#: the last numbers of addresses, as the compose files have them; of a broker with its own added
+BROKERS, NAMENODE, INFLUXDB, EVALUATOR = 10, 31, 41, 51
 #: whatever `make up` may have started
 CLUSTER = (*(f"broker-{n}" for n in range(1, BROKERS_MAX + 1)), *STORAGE, *MONITORING)
 

@@ -18,13 +18,17 @@ import psutil
 from conductor.appliance.answers import influxdb_is_ready, namenode_is_ready
 from conductor.appliance.building import docker_program
 from conductor.appliance.compose import Compose, engine_environment
-from conductor.appliance.containers import Container
+from conductor.appliance.containers import Container, limits_of
 from conductor.appliance.docker_engine import SERVICE_LABEL as COMPOSE_SERVICE
 from conductor.appliance.docker_engine import DockerEngine, stderr_of
 from conductor.appliance.project import (
+    BROKERS,
     CLUSTER,
     DATANODES,
+    EVALUATOR,
+    INFLUXDB,
     MONITORING,
+    NAMENODE,
     NETWORKS,
     STORAGE,
     subnets_of,
@@ -45,7 +49,7 @@ from conductor.interrupts import held
 from conductor.processes import Child
 from conductor.runtime import Refusal, Running
 from conductor.topics import Cluster
-from contract.engine import STOP_S_MAX, EngineOrder, EngineSpec
+from contract.engine import EngineOrder, EngineSpec
 from contract.errors import ServiceFailed
 
 READY_S_MAX = 120.0
@@ -92,6 +96,7 @@ class DockerRuntime:
         self._evaluator: Container | None = None
         self._stand_in: StandIn | None = None
         self._images: dict[str, dict[str, Any]] = {}
+        self._limits: dict[str, dict[str, Any]] = {}
         #: who does containers' work: not the services', but not a stranger's either
         self._daemons = daemons()
         #: given back at the end
@@ -127,7 +132,7 @@ class DockerRuntime:
                 raise ServiceFailed(f"there is no container of {name}, though it was started")
             container = Container(name, there[name], self._ends, logs / f"{name}.log")
             (self._brokers if name in names else self._aides).append(container)
-            self._note_image(name, there[name])
+            self._note(name, there[name])
 
     def wait_for_brokers(self, tick: Callable[[str], None]) -> Cluster:
         """A client of the cluster once brokers, storage and monitoring answer."""
@@ -141,8 +146,8 @@ class DockerRuntime:
 
     def _wait_for_aides(self, tick: Callable[[str], None]) -> None:
         asking: dict[str, Callable[[], bool]] = {
-            "namenode": lambda: namenode_is_ready(self._address(31, "judge"), DATANODES),
-            "influxdb": lambda: influxdb_is_ready(self._address(41, "judge")),
+            "namenode": lambda: namenode_is_ready(self._address(NAMENODE, "judge"), DATANODES),
+            "influxdb": lambda: influxdb_is_ready(self._address(INFLUXDB, "judge")),
         }
         for name, answers in asking.items():
             aide = next(c for c in self._aides if c.name == name)
@@ -165,7 +170,7 @@ class DockerRuntime:
         container = self._by_service()["evaluator"]
         # docker-compose 1.29 would do so at its own start of it
         project = self._appliance.project
-        addresses = {f"{project}_{name}": self._address(51, name) for name in NETWORKS}
+        addresses = {f"{project}_{name}": self._address(EVALUATOR, name) for name in NETWORKS}
         self._engine.attach(container, addresses)
         docker = docker_program().program
         command = [docker, "start", "--attach", "--interactive", container.id]
@@ -182,12 +187,14 @@ class DockerRuntime:
                 raise ServiceFailed(f"the evaluator's container did not start:\n  {tail}")
             time.sleep(0.05)
         self._evaluator = Container("evaluator", container, self._ends, log)
-        self._note_image("evaluator", container)
+        self._note("evaluator", container)
         return Evaluator(child, self._evaluator.pid, self._evaluator.how_it_ended)
 
     @property
     def bootstrap_servers(self) -> str:
-        return ",".join(f"{self._address(10 + n)}:9092" for n in range(1, len(self._brokers) + 1))
+        return ",".join(
+            f"{self._address(BROKERS + n)}:9092" for n in range(1, len(self._brokers) + 1)
+        )
 
     @property
     def brokers(self) -> list[Running]:
@@ -253,15 +260,9 @@ class DockerRuntime:
             for service, name in names:
                 log = logs / f"{prefix}{name}.log"
                 started.append(Container(name, there[service], self._ends, log))
-                self._note_image(name, there[service])
+                self._note(name, there[service])
             self.run_children += started
         return started
-
-    def stop_engine(self, engine: Running) -> int | None:
-        """SIGTERM, the contract's patience, then the end. None: it had to be killed."""
-        engine.ask_to_stop()
-        assert isinstance(engine, Container)
-        return engine.wait(STOP_S_MAX)
 
     def dead(self) -> list[Running]:
         """Brokers, engine, publisher that have ended though nobody asked them to."""
@@ -288,23 +289,15 @@ class DockerRuntime:
 
     def resource_facts(self) -> dict[str, Any]:
         """Limits and images of every service, and where cAdvisor's figures are."""
-        sizes = self._appliance.sizes.of
-        limits = {name: sizes[self._kind(name)].to_json() for name in self._images}
         return {
-            "limits": limits,
+            "limits": self._limits,
             "images": self._images,
             "monitoring_source": {
-                "url": f"http://{self._address(41, 'judge')}:8086",
+                "url": f"http://{self._address(INFLUXDB, 'judge')}:8086",
                 "database": "cadvisor",
                 "services": sorted(set(self._images) - {"evaluator", "refusal"}),
             },
         }
-
-    def _kind(self, name: str) -> str:
-        """Whose limits a service has."""
-        kind = name.rpartition("-")[0] if name[-1].isdigit() else name
-        kind = {"broker": "kafka"}.get(kind, kind)
-        return kind if kind in self._appliance.sizes.of else "engine"
 
     def end_run(self) -> None:
         """End what the run started; brokers stay."""
@@ -360,8 +353,9 @@ class DockerRuntime:
         found = self._engine.containers(self._appliance.project)
         return {c.labels.get(COMPOSE_SERVICE, ""): c for c in found}
 
-    def _note_image(self, name: str, container: Any) -> None:
-        """Which image a service really ran, and the hash of its package list."""
+    def _note(self, name: str, container: Any) -> None:
+        """Which image a service really ran, with the hash of its package list, in what limits."""
+        self._limits[name] = limits_of(container)
         tag, image = container.attrs["Config"]["Image"], container.attrs["Image"]
         known = {facts["id"]: facts for facts in self._images.values()}
         if image not in known:

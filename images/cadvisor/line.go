@@ -25,9 +25,8 @@ func toLine(info v2.ContainerInfo) (string, bool) {
 	// tags in the order of their names, as InfluxDB wants them
 	writeTag(&line, "container", info.Spec.Aliases[0])
 	writeTag(&line, "service", service(info.Spec.Labels))
-	fmt.Fprintf(&line, " cpu_usage_ns=%di,memory_bytes=%di,rss_bytes=%di,throttled_periods=%di",
-		stats.Cpu.Usage.Total, stats.Memory.WorkingSet, stats.Memory.RSS,
-		stats.Cpu.CFS.ThrottledPeriods)
+	fmt.Fprintf(&line, " cpu_usage_ns=%di,memory_bytes=%di",
+		stats.Cpu.Usage.Total, stats.Memory.WorkingSet)
 	if stats.Network != nil {
 		var in, out uint64
 		for _, device := range stats.Network.Interfaces {

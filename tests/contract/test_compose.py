@@ -11,14 +11,23 @@ import pytest
 import yaml
 
 from conductor.appliance.compose import FILES
-from conductor.appliance.project import DATANODES, MONITORING, NETWORKS, STORAGE
+from conductor.appliance.project import (
+    BROKERS,
+    DATANODES,
+    EVALUATOR,
+    INFLUXDB,
+    MONITORING,
+    NAMENODE,
+    NETWORKS,
+    STORAGE,
+)
 from conductor.appliance.run_file import FIRST_ADDRESS
 from conductor.runtimes import CLUSTER_IMAGES
+from contract.settings import BROKERS_MAX
 from tests.unit.conductor.appliance.fakes import IMAGES, JUDGE_SUBNET, SUBNET, runtime
 
 HOME = Path(__file__).resolve().parents[2]
 COMPOSE = HOME / "compose"
-BROKERS_MAX = 9
 VARIABLE_OF = {"bench": "SUBNET", "judge": "JUDGE_SUBNET"}
 #: what a top level may hold; `x-…` are parts that services share
 TOP_LEVEL = {"services", "networks"}
@@ -92,6 +101,15 @@ def test_the_services_are_those_that_the_conductor_starts() -> None:
     own = {"publisher", "evaluator"}
     assert set(SERVICES) == {*brokers, *STORAGE, *MONITORING, *own}
     assert len(STORAGE) == 1 + DATANODES
+
+
+def test_addresses_are_where_the_conductor_asks_for_them() -> None:
+    asked = {f"broker-{n}": ("bench", BROKERS + n) for n in range(1, BROKERS_MAX + 1)}
+    asked |= {"namenode": ("judge", NAMENODE), "influxdb": ("judge", INFLUXDB)}
+    asked |= {"evaluator": ("judge", EVALUATOR)}
+    for service, (network, last) in asked.items():
+        given = SERVICES[service]["networks"][network]["ipv4_address"]
+        assert given == f"${{{VARIABLE_OF[network]}}}.{last}"
 
 
 @EACH

@@ -22,7 +22,7 @@ import pytest
 
 from conductor import hosts
 from conductor.home import Home
-from conductor.hosts import Play, load_bundle_on_hosts, play
+from conductor.hosts import Play, load_images, play
 from contract.errors import EnvironmentLacking, TookTooLong
 from tests.system.tollgate import HOME
 
@@ -148,9 +148,8 @@ def load_twice(second: Second) -> None:
         (False, "changes: 1"),
         (False, "nothing had to be changed"),
     ):
-        load_bundle_on_hosts(
-            bundle, "localhost", CHECKOUT, second.said.append, dry, variables=variables
-        )
+        how = Play("load.yml", "localhost", variables, dry)
+        load_images(bundle, how, CHECKOUT, second.said.append)
         assert second.said[-1] == said
     assert "tollgate/test:1" in run([*docker, "images", "--format", "{{.Repository}}:{{.Tag}}"])
 

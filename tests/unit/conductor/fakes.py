@@ -88,13 +88,15 @@ class FakeChild(Child):
         name: str,
         tail: Sequence[str] = (),
         stops: Callable[[], None] | None = None,
-        code: int = 0,
+        code: int | None = 0,
     ) -> None:
         self.name = name
         self.ended: int | None = None
         #: how it had ended when it was taken away
         self.taken_away: list[int | None] = []
-        self._lines, self._stops, self._code_at_stop = list(tail), stops, code
+        self._lines, self._stops = list(tail), stops
+        #: None: it does not heed
+        self.code_at_stop = code
 
     @property
     def pid(self) -> int:
@@ -112,9 +114,15 @@ class FakeChild(Child):
 
     def ask_to_stop(self) -> None:
         if self.ended is None:
-            self.ended = self._code_at_stop
+            self.ended = self.code_at_stop
             if self._stops:
                 self._stops()
+
+    def stop(self, _grace_s: float) -> int | None:
+        self.ask_to_stop()
+        code = self.ended
+        self.kill()
+        return code
 
 
 class FakeCluster(Cluster):
@@ -176,14 +184,15 @@ class FakeRuntime(EmbeddedRuntime):
 
     def __init__(self, scratch: Path, clock: Clock, cluster: FakeCluster) -> None:
         self.scratch, self._clock, self._cluster = scratch, clock, cluster
-        self.engine = FakeChild("spark", ["one", "the last words"])
+        self.engine = FakeChild(
+            "spark", ["one", "the last words"], lambda: self.started.append("engine stopped")
+        )
         self.publisher = FakeChild("publisher", stops=self._publisher_stops)
         self.run_children: list[Running] = []
         #: services of the engine besides the first
         self.aides: list[FakeChild] = []
         self.order: EngineOrder | None = None
         self.publisher_env: dict[str, str] = {}
-        self.stop_code: int | None = 0
         self.ended_runs = 0
         self.starts_publisher = True
         self.started: list[str] = []
@@ -224,10 +233,6 @@ class FakeRuntime(EmbeddedRuntime):
         self._cluster.stop_feeding()
         sent = {"last_slot": self._cluster.slots() - 1}
         write_json(Path(self.publisher_env["EVIDENCE_DIR"]) / "publisher.json", sent)
-
-    def stop_engine(self, _engine: Running) -> int | None:
-        self.started.append("engine stopped")
-        return self.stop_code
 
     def end_run(self) -> None:
         self.ended_runs += 1

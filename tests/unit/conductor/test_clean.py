@@ -9,17 +9,47 @@ from pathlib import Path
 
 import pytest
 
+from conductor.appliance.kept import KeptCluster, note_kept
+from conductor.appliance.project import project_name
 from conductor.clean import clean
 from conductor.home import Home
 from conductor.lock import only_one
 from conductor.progress import Progress
-from contract.errors import UsageError
+from contract.errors import EnvironmentLacking, UsageError
+from tests.unit.conductor.appliance.fakes import FakeContainer, FakeEngine
 from tests.unit.conductor.fakes import NO_PID
 
 
+class Containers(FakeEngine):
+    """An engine with what a campaign left in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers = False
+
+    def open(self) -> Containers:
+        if not self.answers:
+            raise EnvironmentLacking("no Docker engine answers")
+        return self
+
+    def take_down(self, project: str) -> list[str]:
+        super().take_down(project)
+        gone, self.there = self.there, []
+        return [*(f"container {c.name}" for c in gone), f"network {project}_bench"]
+
+
 @pytest.fixture
-def checkout(tmp_path: Path, temporary: Path) -> Home:
+def engine(monkeypatch: pytest.MonkeyPatch) -> Containers:
+    """By itself it does not answer."""
+    engine = Containers()
+    monkeypatch.setattr("conductor.clean.DockerEngine", engine.open)
+    return engine
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, temporary: Path, engine: Containers) -> Home:
     """A checkout with results, jars and an environment, and two scratch folders elsewhere."""
+    assert not engine.answers
     home = Home(tmp_path / "checkout")
     for folder in (home.results, home.artifacts, home.path / ".venv", home.path / "conductor"):
         folder.mkdir(parents=True)
@@ -62,6 +92,43 @@ def test_traces_of_defects_are_taken_away(checkout: Home, temporary: Path) -> No
     trace.write_text("Traceback")
     assert f"took away {trace} (0 MiB)" in clean(checkout, "temporary")
     assert not trace.exists()
+
+
+def test_containers_of_a_campaign_that_was_killed_are_taken_away(
+    checkout: Home, engine: Containers
+) -> None:
+    engine.answers = True
+    engine.there = [FakeContainer("broker-1")]
+    said = clean(checkout, "temporary")
+    project = project_name(checkout.path)
+    assert said[:2] == [
+        "took away container tollgate-0_broker-1_1",
+        f"took away network {project}_bench",
+    ]
+    assert engine.happened == [f"take down {project}"]
+    assert engine.closed
+
+
+def test_containers_of_a_campaign_that_runs_stay(checkout: Home, engine: Containers) -> None:
+    engine.answers = True
+    engine.there = [FakeContainer("broker-1")]
+    with only_one(checkout, Progress(io.StringIO())):
+        clean(checkout, "temporary")
+    assert (engine.happened, len(engine.there)) == ([], 1)
+
+
+@pytest.mark.parametrize("what", ["temporary", "results", "all"])
+def test_of_a_kept_cluster_only_all_takes_anything_away(
+    what: str, checkout: Home, engine: Containers
+) -> None:
+    engine.answers = True
+    engine.there = [FakeContainer("broker-1"), FakeContainer("publisher")]
+    note_kept(checkout, KeptCluster(project_name(checkout.path), 1, {}))
+    said = clean(checkout, what)
+    assert "took away container tollgate-0_publisher_1" in said
+    assert ("took away container tollgate-0_broker-1_1" in said) == (what == "all")
+    if what != "all":
+        assert [c.gone for c in engine.there] == [False, True]
 
 
 def test_nothing_to_take_away_is_said(checkout: Home) -> None:

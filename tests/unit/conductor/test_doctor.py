@@ -58,6 +58,7 @@ class Machine:
         monkeypatch.setattr("conductor.doctor.find_java", lambda folder: Java(folder, "21.0.1"))
         # whether `make up` was called in this checkout changes no test
         monkeypatch.setattr("conductor.doctor.noted", lambda _: None)
+        monkeypatch.setattr("conductor.doctor.lacking_images", lambda *_: [])
 
     def _disk_usage(self, folder: str | Path) -> Usage:
         self.looked_at.append(Path(folder))
@@ -155,14 +156,37 @@ def test_a_cluster_is_its_brokers_and_what_they_have_beside_them() -> None:
 
 
 @pytest.mark.usefixtures("docker", "machine")
-def test_images_bring_their_own_java(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_bring_all_and_those_to_be_built_are_named(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def asked_for(_: object) -> Java:
         raise EnvironmentLacking("no Java 17 or newer was found")
 
     monkeypatch.setattr("conductor.doctor.find_java", asked_for)
+    lacking: list[str] = []
+    monkeypatch.setattr("conductor.doctor.lacking_images", lambda *_: lacking)
     lines, stopped = examine(ask(home), home)
     assert not stopped
-    assert "java        the images bring their own" in lines
+    assert "images      all are there" in lines
+    assert not any("this first time" in line for line in lines)
+    lacking += ["base", "java", "kafka"]
+    lines, stopped = examine(ask(home), home)
+    assert not stopped
+    assert "images      to be built once: base, java, kafka" in lines
+    assert any("this first time about 2.0 minutes more" in line for line in lines)
+
+
+@pytest.mark.usefixtures("docker", "machine")
+def test_an_engine_that_went_away_is_in_the_way(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(*_: object) -> list[str]:
+        raise EnvironmentLacking("no Docker engine answers")
+
+    monkeypatch.setattr("conductor.doctor.lacking_images", none)
+    lines, stopped = examine(ask(home), home)
+    assert stopped
+    assert "in the way  no Docker engine answers" in lines
 
 
 @pytest.mark.usefixtures("docker")
@@ -263,7 +287,6 @@ def test_what_is_in_the_way_is_at_the_end_of_the_lines(
     assert stopped
     assert lines[-2].startswith("in the way  no Java 17 or newer")
     assert lines[-1].startswith("in the way  one core is too few")
-    assert "java        no Java" in lines
 
 
 @pytest.mark.usefixtures("machine")

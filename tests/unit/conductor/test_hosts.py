@@ -17,7 +17,7 @@ import pytest
 
 from conductor import hosts
 from conductor.home import Home
-from conductor.hosts import Play, Told, ids_of, load_bundle, play, prepare_engine, reason
+from conductor.hosts import Play, Told, ids_of, load_images, play, prepare_engine, reason
 from contract.errors import EnvironmentLacking, UsageError
 
 pytestmark = pytest.mark.usefixtures("temporary")
@@ -190,9 +190,7 @@ def test_what_is_no_bundle_is_refused(tmp_path: Path, home: Home) -> None:
         (bundle_of(tmp_path / "b", {"manifest.json": []}), "names no image"),
     ):
         with pytest.raises(UsageError, match=says):
-            load_bundle([f"BUNDLE={bundle}"], home, print)
-    with pytest.raises(UsageError, match="say which bundle"):
-        load_bundle([], home, print)
+            load_images(bundle, Play("load.yml"), home, print)
 
 
 def test_ansible_is_heard_and_nothing_of_it_stays(home: Home, temporary: Path) -> None:

@@ -181,7 +181,7 @@ def test_an_engine_that_falls_behind_is_not_drained(stage: Stage) -> None:
     ("code", "says"), [(None, "killed"), (3, "exit code 3"), (-15, "code -15")]
 )
 def test_how_the_engine_stopped_is_told(code: int | None, says: str, stage: Stage) -> None:
-    stage.runtime.stop_code = code
+    stage.runtime.engine.code_at_stop = code
     stage.run().execute()
     assert stage.testimony()["engine_stop"].endswith(says)
 
@@ -276,7 +276,7 @@ def test_a_death_while_outputs_are_awaited_is_noted_too(stage: Stage) -> None:
 
 
 def test_a_publisher_that_fails_at_its_end_is_a_death(stage: Stage) -> None:
-    stage.runtime.publisher._code_at_stop = 4
+    stage.runtime.publisher.code_at_stop = 4
     stage.run().execute()
     (death,) = stage.testimony()["deaths"]
     assert (death["service"], death["exit_code"]) == ("publisher", 4)
@@ -335,7 +335,7 @@ GOLDEN = Golden(
 
 
 def publisher_ends(stage: Stage, after_s: float = 31, code: int = 0) -> None:
-    stage.runtime.publisher._code_at_stop = code
+    stage.runtime.publisher.code_at_stop = code
     stage.once_fed(after_s, stage.runtime.publisher.ask_to_stop)
 
 
@@ -371,7 +371,7 @@ def test_a_check_whose_engine_dies_says_its_last_words(stage: Stage) -> None:
 
 def test_a_check_whose_engine_does_not_stop_as_it_should_says_so(stage: Stage) -> None:
     publisher_ends(stage)
-    stage.runtime.stop_code = 143
+    stage.runtime.engine.code_at_stop = 143
     says = _execute(stage.check_run(GOLDEN))
     assert says == "after SIGTERM: exit code 143, not exit code 0"
 

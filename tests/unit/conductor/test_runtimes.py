@@ -18,7 +18,7 @@ from conductor.embedded import EmbeddedRuntime
 from conductor.home import Home
 from conductor.java import Java
 from conductor.progress import Progress
-from conductor.runtimes import build, engine_image, have_images, have_runtime
+from conductor.runtimes import build, engine_image, have_images, have_runtime, lacking_images
 from contract.engine import EngineSpec
 from contract.errors import EnvironmentLacking, UsageError
 from tests.unit.conductor.appliance.fakes import FakeEngine
@@ -92,6 +92,15 @@ def test_a_campaign_has_images_of_cluster_evaluator_and_engine(
         "engine": "tollgate/engine-spark:1",
     }
     assert workshop.fetched == [], "all images are there: no jar is needed"
+
+
+def test_what_would_be_built_is_told_without_building_it(workshop: Workshop, home: Home) -> None:
+    assert lacking_images(SPARK, home) == []
+    workshop.absent = {"kafka", "engines/spark", "go"}
+    assert lacking_images(SPARK, home) == ["kafka", "engines/spark"]
+    given = EngineChoice(SPARK.spec, home.engines, "somebody/mine:7")
+    assert lacking_images(given, home) == ["kafka"]
+    assert (workshop.built, workshop.fetched, workshop.engine.closed) == ([], [], True)
 
 
 def test_a_cluster_alone_needs_neither_engine_nor_evaluator(workshop: Workshop, home: Home) -> None:
