@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 POLL_S = 0.5
 #: a worker that is slow to start is waited for; less than an engine is given to get ready
 EXECUTORS_S_MAX = 90.0
+EXECUTORS_SETTLE_S = 3.0
 
 
 def main(words: list[str]) -> int:
@@ -80,8 +81,8 @@ def _run(order: EngineOrder, tuning: Tuning, place: Place, stopping: threading.E
     note_class_path("spark", os.environ, lambda: str(system.getProperty("java.class.path")))
     try:
         if tuning.master != "local":
-            wanted = order.instances if tuning.master == "cluster" else 1
-            _wait_for_executors(spark, wanted, stopping)
+            known = order.instances if tuning.master == "cluster" else None
+            _wait_for_executors(spark, known, tuning, stopping)
         if stopping.is_set():
             return ExitCode.VALID
         query = job.start(spark, order, tuning, plan_of(order, tuning))
@@ -99,14 +100,28 @@ def _run(order: EngineOrder, tuning: Tuning, place: Place, stopping: threading.E
     return ExitCode.VALID
 
 
-def _wait_for_executors(spark: SparkSession, wanted: int, stopping: threading.Event) -> None:
-    """A real-time query wants all its slots at once, and fails where they are not there yet."""
-    deadline = time.monotonic() + EXECUTORS_S_MAX
+def _wait_for_executors(
+    spark: SparkSession, known: int | None, tuning: Tuning, stopping: threading.Event
+) -> None:
+    """A real-time query wants all its slots at once, and fails where they are not there yet.
+
+    Of somebody else's cluster nobody knows how many there will be: until no more come.
+    """
+    start = came = time.monotonic()
     tracker: Any = spark._jsc.sc().statusTracker()
-    # the driver is one of those that it counts
-    while (there := len(tracker.getExecutorInfos()) - 1) < wanted and not stopping.is_set():
-        if time.monotonic() > deadline:
-            raise TookTooLong(f"{there} of {wanted} executors after {EXECUTORS_S_MAX:.0f} s")
+    there = 0
+    while not stopping.is_set():
+        now = time.monotonic()
+        # the driver is one of those that it counts
+        before, there = there, len(tracker.getExecutorInfos()) - 1
+        came = now if there != before else came
+        if there >= (known or 1) and (known or now - came > EXECUTORS_SETTLE_S):
+            return
+        if now - start > EXECUTORS_S_MAX:
+            raise TookTooLong(
+                f"{there} of {known or 1} executors after {EXECUTORS_S_MAX:.0f} s; "
+                f"a worker needs {tuning.memory_mb} MB (memory_mb) to spare for each"
+            )
         stopping.wait(POLL_S / 2)
 
 

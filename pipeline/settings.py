@@ -110,16 +110,19 @@ def cluster_conf(order: EngineOrder, tuning: Tuning, place: Place, jars: Path) -
     if tuning.master == "local":
         return {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     host, port = place.address
-    return {
+    conf = {
         "spark.driver.host": host,
         "spark.driver.bindAddress": host,
         "spark.driver.port": str(port),
         "spark.jars": ",".join(f"file://{quote(str(jar))}" for jar in sorted(jars.glob("*.jar"))),
         "spark.executor.memory": f"{tuning.memory_mb}m",
-        "spark.executor.cores": str(slots_of(order)),
         "spark.executor.extraJavaOptions": "-XX:-UsePerfData",
-        "spark.cores.max": str(slots_of(order) * order.instances),
     }
+    if tuning.master == "cluster":
+        conf["spark.executor.cores"] = str(slots_of(order))
+        conf["spark.cores.max"] = str(slots_of(order) * order.instances)
+    # somebody else's workers offer what they offer: an executor takes all of one
+    return conf
 
 
 def spark_conf(order: EngineOrder, tuning: Tuning, place: Place, jars: Path) -> dict[str, str]:

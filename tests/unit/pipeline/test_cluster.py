@@ -117,6 +117,12 @@ def test_a_worker_has_room_for_the_executor_that_the_driver_asks_for() -> None:
     assert int(conf["spark.cores.max"]) == 2 * slots_of(order)
 
 
+def test_of_somebody_elses_workers_an_executor_takes_all_they_offer() -> None:
+    conf = conf_of("spark://host:7077")
+    assert not {"spark.executor.cores", "spark.cores.max"} & set(conf)
+    assert conf["spark.executor.memory"] == conf_of("cluster")["spark.executor.memory"]
+
+
 def test_executors_call_their_driver_back_where_it_is() -> None:
     for master in ("cluster", "spark://host:7077"):
         conf = conf_of(master)
