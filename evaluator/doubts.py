@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from contract import doubts as limit
 from contract.doubts import Doubt
@@ -187,10 +187,10 @@ def _host(f: Facts) -> Iterator[Doubt]:
     if not f.monitoring:
         yield Doubt("no-monitoring", "Nobody measured what the services used.")
     elif f.unseen:
-        yield Doubt("no-monitoring", f"Nobody measured what {', '.join(f.unseen)} used.")
+        yield Doubt("no-monitoring", f"Nobody measured what {_few(f.unseen)} used.")
     if f.stood_in:
         says = (
-            f"cAdvisor did not report all of {', '.join(f.stood_in)}: the Docker engine's own "
+            f"cAdvisor did not report all of {_few(f.stood_in)}: the Docker engine's own "
             f"statistics stand in, which are coarser."
         )
         yield Doubt("monitoring-stood-in", says)
@@ -200,6 +200,13 @@ def _host(f: Facts) -> Iterator[Doubt]:
     if f.disk_free_bytes is not None and f.disk_free_bytes < limit.DISK_FREE_BYTES_MIN:
         says = f"Only {f.disk_free_bytes / 2**30:.1f} GiB of disk were free."
         yield Doubt("low-disk", says)
+
+
+def _few(names: Sequence[str]) -> str:
+    """A list that stays a sentence."""
+    if len(names) <= _NAMED_MAX:
+        return ", ".join(names)
+    return f"{', '.join(names[:_NAMED_MAX])} and {len(names) - _NAMED_MAX} more"
 
 
 def _figures(f: Facts) -> Iterator[Doubt]:
@@ -237,6 +244,8 @@ def _figures(f: Facts) -> Iterator[Doubt]:
         yield Doubt("warming", says)
 
 
+#: services that a sentence names
+_NAMED_MAX = 4
 #: milliseconds that a broker's clock cannot tell are no warming
 _WARMING_MS_MIN = 2.0
 _CHECKS: tuple[Callable[[Facts], Iterator[Doubt]], ...] = (

@@ -84,7 +84,8 @@ def up(home: Home, given: dict[str, str], progress: Progress) -> int:
                 # it is up and stays
                 ends.pop_all()
     progress.clear()
-    print(f"{brokers} brokers ({servers}), HDFS, InfluxDB and cAdvisor run and stay;")
+    counted = f"{brokers} broker{'s' * (brokers > 1)}"
+    print(f"{counted} ({servers}), HDFS, InfluxDB and cAdvisor run and stay;")
     print(f"`make bench BROKERS={brokers}` uses them, `make down` takes them away")
     return ExitCode.VALID
 

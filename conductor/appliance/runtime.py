@@ -375,6 +375,8 @@ class DockerRuntime:
     def _environment(self, brokers: int) -> dict[str, str]:
         images = {f"{name.upper()}_IMAGE": tag for name, tag in self._appliance.images.items()}
         return {
+            # a cluster that is kept has no evaluator yet, and compose v2 wants an image of everyone
+            "TOLLGATE_IMAGE": "none",
             **images,
             **self._appliance.sizes.environment(),
             "SUBNET": self._subnets["bench"],

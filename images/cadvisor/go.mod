@@ -4,7 +4,10 @@ go 1.24.0
 
 toolchain go1.24.4
 
-require github.com/google/cadvisor v0.57.0
+require (
+	github.com/google/cadvisor v0.57.0
+	github.com/moby/moby/client v0.4.0
+)
 
 require (
 	github.com/Microsoft/go-winio v0.6.2 // indirect
@@ -30,7 +33,6 @@ require (
 	github.com/mistifyio/go-zfs v2.1.1+incompatible // indirect
 	github.com/moby/docker-image-spec v1.3.1 // indirect
 	github.com/moby/moby/api v1.54.1 // indirect
-	github.com/moby/moby/client v0.4.0 // indirect
 	github.com/moby/sys/mountinfo v0.7.2 // indirect
 	github.com/moby/sys/userns v0.1.0 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"log"
@@ -14,6 +15,7 @@ import (
 	v2 "github.com/google/cadvisor/info/v2"
 	"github.com/google/cadvisor/manager"
 	"github.com/google/cadvisor/utils/sysfs"
+	"github.com/moby/moby/client"
 )
 
 // cAdvisor's own schedule waits between one and two intervals, by chance (jitter in its
@@ -37,8 +39,7 @@ func newManager() (manager.Manager, error) {
 			return nil, fmt.Errorf("cAdvisor's flag %s: %w", name, err)
 		}
 	}
-	// without an engine cAdvisor would go on and see nothing
-	if _, err := docker.Status(); err != nil {
+	if err := findContainerd(); err != nil {
 		return nil, fmt.Errorf("ask the engine: %w", err)
 	}
 	interval, dynamic := ownInterval, false
@@ -57,6 +58,21 @@ func newManager() (manager.Manager, error) {
 		"",           // perf events: none
 		0,            // resctrl: never
 	)
+}
+
+// findContainerd asks the engine where its containerd listens: where that keeps the images, cAdvisor
+// asks it for each container, and takes it to be where a containerd of the system's own is. Without
+// an engine cAdvisor would go on and see nothing: that is an error here.
+func findContainerd() error {
+	engine, err := docker.Client()
+	if err != nil {
+		return err
+	}
+	told, err := engine.Info(context.Background(), client.InfoOptions{})
+	if err != nil || told.Info.Containerd == nil {
+		return err
+	}
+	return flag.Set("containerd", told.Info.Containerd.Address)
 }
 
 // sampleForever hands every container's sample to the writer once a period.

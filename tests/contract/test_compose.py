@@ -86,6 +86,18 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return runtime(tmp_path)._environment(5)
 
 
+def test_a_cluster_alone_names_an_image_of_every_service(
+    told: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Compose v2 refuses files of which a service has none, though it is not to be started."""
+    alone = {name: tag for name, tag in IMAGES.items() if name in CLUSTER_IMAGES}
+    monkeypatch.setattr("tests.unit.conductor.appliance.fakes.IMAGES", alone)
+    named = runtime(tmp_path)._environment(5)
+    assert named["KAFKA_IMAGE"] == told["KAFKA_IMAGE"]
+    for definition in SERVICES.values():
+        assert named[definition["image"].strip("${}")]
+
+
 def test_the_conductor_reads_every_file_that_is_there() -> None:
     assert {f"{name}.yml" for name in FILES} == {path.name for path in COMPOSE.iterdir()}
 

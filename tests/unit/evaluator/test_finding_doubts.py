@@ -142,6 +142,13 @@ def test_who_was_stood_in_for_is_named() -> None:
     assert "did not report all of broker-1, spark:" in doubt.says
 
 
+def test_of_many_services_a_sentence_names_a_few() -> None:
+    names = [f"broker-{n}" for n in range(1, 8)]
+    for doubted in (replace(GOOD, stood_in=names), replace(GOOD, unseen=names)):
+        (doubt,) = find_doubts(doubted)
+        assert " broker-1, broker-2, broker-3, broker-4 and 3 more" in doubt.says
+
+
 def test_who_was_seen_by_nobody_is_named() -> None:
     (doubt,) = find_doubts(replace(GOOD, unseen=["broker-1", "spark"]))
     assert (doubt.id, doubt.says) == (
