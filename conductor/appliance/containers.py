@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from conductor.appliance.docker_engine import EndWatch, how_it_ended, log_of, remove, signal
+from conductor.appliance.docker_containers import EndWatch, how_it_ended, log_of, remove, signal
 from conductor.appliance.sizing import MIB
 from contract.errors import ServiceFailed
 

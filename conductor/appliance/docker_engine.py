@@ -1,16 +1,13 @@
-"""What is asked of the Docker engine, through its Python package; the only file that imports it."""
+"""What is asked of the Docker engine, through its Python package: images, containers, networks."""
 
 from __future__ import annotations
 
-import io
 import os
 import platform
-import tarfile
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,14 +16,20 @@ import docker
 import requests
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 
+from conductor.appliance.docker_containers import (
+    PROJECT_LABEL,
+    SERVICE_LABEL,
+    EndWatch,
+    file_of,
+    remove,
+)
+from conductor.appliance.docker_errors import brief, said
 from conductor.interrupts import held
 from contract.errors import EnvironmentLacking, ServiceFailed
 
 REQUEST_S_MAX = 120
 #: where the Docker package looks, whatever context a `docker` command may have been given
 DEFAULT_HOST = "unix:///var/run/docker.sock"
-PROJECT_LABEL = "com.docker.compose.project"
-SERVICE_LABEL = "com.docker.compose.service"
 NETWORK_LABEL = "com.docker.compose.network"
 REMOVE_S_MAX = 60.0
 
@@ -40,14 +43,6 @@ NOT_ALLOWED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a container ended."""
-
-    exit_code: int
-    out_of_memory: bool
-
-
 class DockerEngine:
     """One Docker engine."""
 
@@ -59,7 +54,7 @@ class DockerEngine:
         except (DockerException, requests.RequestException) as error:
             if "PermissionError" in str(error) or "Permission denied" in str(error):
                 raise EnvironmentLacking(NOT_ALLOWED) from None
-            raise EnvironmentLacking(NO_ENGINE.format(why=_brief(error))) from None
+            raise EnvironmentLacking(NO_ENGINE.format(why=brief(error))) from None
 
     def close(self) -> None:
         """Give the connections back."""
@@ -99,7 +94,7 @@ class DockerEngine:
 
     def has_image(self, tag: str) -> bool:
         """Whether an image of that tag is there."""
-        with _said("the engine did not tell its images"):
+        with said("the engine did not tell its images"):
             try:
                 self._client.images.get(tag)
             except ImageNotFound:
@@ -108,7 +103,7 @@ class DockerEngine:
 
     def image_facts(self, tag: str) -> dict[str, Any]:
         """Id, size and labels of an image; a missing one is named."""
-        with _said(f"image {tag} could not be looked at"):
+        with said(f"image {tag} could not be looked at"):
             try:
                 attributes = self._client.images.get(tag).attrs
             except ImageNotFound:
@@ -126,7 +121,7 @@ class DockerEngine:
 
     def own_images(self, prefix: str) -> list[str]:
         """All tags that begin so."""
-        with _said("the engine did not tell its images"):
+        with said("the engine did not tell its images"):
             images = self._client.images.list()
         return sorted(t for image in images for t in image.tags if t.startswith(f"{prefix}/"))
 
@@ -155,18 +150,18 @@ class DockerEngine:
         thread.join(timeout_s)
         if not (outcome and outcome[0]):
             return False
-        with _said(f"{name} could not be given the tag {tag}"):
+        with said(f"{name} could not be given the tag {tag}"):
             return bool(self._client.images.get(name).tag(tag))
 
     def import_image(self, archive: Path, tag: str) -> None:
         """Make an image of a file system's archive."""
         repository, _, version = tag.partition(":")
-        with _said(f"{tag} could not be imported"):
+        with said(f"{tag} could not be imported"):
             self._client.api.import_image_from_file(str(archive), repository, version)
 
     def empty_folder(self, tag: str, folder: Path) -> None:
         """Remove what other users wrote below a folder of this machine, by a container's root."""
-        with held(), _said(f"{folder} could not be emptied"):
+        with held(), said(f"{folder} could not be emptied"):
             self._client.containers.run(
                 tag,
                 entrypoint=["/bin/sh", "-c", 'cd "$0" && rm -rf -- ..?* .[!.]* *', str(folder)],
@@ -179,19 +174,19 @@ class DockerEngine:
 
     def file_of_image(self, tag: str, path: str) -> bytes | None:
         """A file of an image, without running it; None where it has no such file."""
-        with held(), _said(f"{path} of {tag} could not be read"):
+        with held(), said(f"{path} of {tag} could not be read"):
             try:
                 container = self._client.containers.create(tag, command=["-"], network_mode="none")
             except ImageNotFound:
                 raise EnvironmentLacking(f"there is no image {tag} in this engine") from None
             try:
-                return _file_of(container, path)
+                return file_of(container, path)
             finally:
                 container.remove(v=True, force=True)
 
     def save_images(self, tags: list[str]) -> Iterator[bytes]:
         """Several images as one archive, with their tags."""
-        with _said("the images could not be saved"):
+        with said("the images could not be saved"):
             # several names at once share their layers; the package's own call takes one name
             api: Any = self._client.api
             answer = api._get(api._url("/images/get"), params={"names": tags}, stream=True)
@@ -200,14 +195,14 @@ class DockerEngine:
 
     def load_images(self, archive: Any) -> list[str]:
         """Load what `save_images` gave."""
-        with _said("the images could not be loaded"):
+        with said("the images could not be loaded"):
             return sorted(t for image in self._client.images.load(archive) for t in image.tags)
 
     # containers
 
     def containers(self, project: str) -> list[Any]:
         """All containers of a project, ended ones too."""
-        with _said("the engine did not tell its containers"):
+        with said("the engine did not tell its containers"):
             return list(
                 self._client.containers.list(
                     all=True, filters={"label": f"{PROJECT_LABEL}={project}"}
@@ -216,7 +211,7 @@ class DockerEngine:
 
     def networks(self) -> list[dict[str, Any]]:
         """Name, labels and subnets of every network."""
-        with _said("the engine did not tell its networks"):
+        with said("the engine did not tell its networks"):
             found = self._client.networks.list()
         return [
             {
@@ -244,7 +239,7 @@ class DockerEngine:
 
     def attach(self, container: Any, addresses: Mapping[str, str]) -> None:
         """Have a container in all these networks (name → its address there)."""
-        with _said(f"container {container.name} could not be put in its networks"):
+        with said(f"container {container.name} could not be put in its networks"):
             there = container.attrs["NetworkSettings"]["Networks"]
             for name, address in addresses.items():
                 if name not in there:
@@ -258,7 +253,7 @@ class DockerEngine:
         while (late := self.remove_containers(project)) and time.monotonic() < deadline:
             gone += [name for name in late if name not in gone]
         label = {"label": f"{PROJECT_LABEL}={project}"}
-        with _said("what containers leave could not be looked at"):
+        with said("what containers leave could not be looked at"):
             networks = self._client.networks.list(filters=label)
             volumes = self._client.volumes.list(filters=label)
         kept: list[str] = []
@@ -287,117 +282,6 @@ class DockerEngine:
         return told
 
 
-class EndWatch:
-    """A thread that notes which containers ended, and how, as the engine tells it."""
-
-    def __init__(self, client: Any, project: str) -> None:
-        self._client = client
-        self._ended: dict[str, int] = {}
-        self._stopped = False
-        wanted = {"label": f"{PROJECT_LABEL}={project}", "event": "die", "type": "container"}
-        with _said("the engine did not tell what ends"):
-            self._events = client.events(decode=True, filters=wanted)
-        self.lost: str | None = None
-        self._thread = threading.Thread(target=self._listen, name="container-ends", daemon=True)
-        self._thread.start()
-
-    def exit_code(self, container_id: str) -> int | None:
-        """How it ended, or None while it runs."""
-        return self._ended.get(container_id)
-
-    def look(self, container: Any) -> None:
-        """Ask once: it may have ended before anybody listened."""
-        with _said("a container could not be looked at"):
-            container.reload()
-        state = container.attrs["State"]
-        if state["Status"] in ("exited", "dead"):
-            self._ended[container.id] = int(state["ExitCode"])
-
-    def close(self) -> None:
-        """Hear no more."""
-        self._stopped = True
-        self._events.close()
-
-    def _listen(self) -> None:
-        try:
-            for event in self._events:
-                code = event["Actor"]["Attributes"].get("exitCode", "0")
-                self._ended[event["Actor"]["ID"]] = int(code)
-        except (DockerException, requests.RequestException, OSError, ValueError) as error:
-            self.lost = _brief(error)
-        if not self._stopped and self.lost is None:
-            self.lost = "it ended the connection"
-
-
-def how_it_ended(container: Any) -> Ended:
-    """Exit code, and whether the kernel killed it for its memory."""
-    with _said("a container that ended could not be looked at"):
-        container.reload()
-        state = container.attrs["State"]
-    return Ended(int(state["ExitCode"]), bool(state.get("OOMKilled")))
-
-
-def log_of(container: Any, lines: int) -> list[str]:
-    """The last lines that a container said, on stdout and stderr; none once it is gone."""
-    with _said("a container's log could not be read"):
-        try:
-            told: bytes = container.logs(tail=lines)
-        except NotFound:
-            return []
-        except APIError as error:
-            if "marked for removal" in str(error) or "dead" in str(error):
-                return []
-            raise
-    return [line.rstrip() for line in told.decode("utf-8", "replace").splitlines()]
-
-
-def stderr_of(container: Any) -> str:
-    """What a container said on stderr."""
-    with _said("a container's log could not be read"):
-        told: bytes = container.logs(stdout=False)
-    return told.decode("utf-8", "replace")
-
-
-def signal(container: Any, name: str) -> None:
-    """Send a signal; one that has ended meanwhile needs none."""
-    try:
-        container.kill(name)
-    except (APIError, requests.RequestException):
-        return
-
-
-def remove(container: Any) -> None:
-    """End and take away a container with its nameless volumes; harmless when it is gone."""
-    with _said(f"container {container.name} could not be removed"):
-        try:
-            container.remove(v=True, force=True)
-        except NotFound:
-            return
-        except APIError as error:
-            if "already in progress" not in str(error):
-                raise
-
-
-def _file_of(container: Any, path: str) -> bytes | None:
-    try:
-        parts, _ = container.get_archive(path)
-    except NotFound:
-        return None
-    with tarfile.open(fileobj=io.BytesIO(b"".join(parts))) as tar:
-        member = tar.next()
-        file = tar.extractfile(member) if member is not None and member.isfile() else None
-        return file.read() if file is not None else None
-
-
-@contextmanager
-def _said(trouble: str) -> Iterator[None]:
-    """What the engine refuses becomes a sentence."""
-    try:
-        yield
-    except (DockerException, requests.RequestException) as error:
-        raise ServiceFailed(f"{trouble}: {_brief(error)}") from None
-
-
 def _try(act: Any) -> bool:
     try:
         act()
@@ -406,10 +290,3 @@ def _try(act: Any) -> bool:
     except (APIError, requests.RequestException):
         return False
     return True
-
-
-def _brief(error: Exception) -> str:
-    """The one line that says why."""
-    explanation = getattr(error, "explanation", None)
-    text = str(explanation or error)
-    return text.splitlines()[0][:200] if text else type(error).__name__

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from conductor.appliance.docker_engine import SERVICE_LABEL, DockerEngine
+from conductor.appliance.docker_containers import SERVICE_LABEL
+from conductor.appliance.docker_engine import DockerEngine
 from conductor.appliance.project import MONITORING, STORAGE, project_name
 from conductor.home import Home
 from contract.errors import UsageError

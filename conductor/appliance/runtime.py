@@ -19,8 +19,9 @@ from conductor.appliance.answers import influxdb_is_ready, namenode_is_ready
 from conductor.appliance.building import docker_program
 from conductor.appliance.compose import Compose, engine_environment
 from conductor.appliance.containers import Container, limits_of
-from conductor.appliance.docker_engine import SERVICE_LABEL as COMPOSE_SERVICE
-from conductor.appliance.docker_engine import DockerEngine, stderr_of
+from conductor.appliance.docker_containers import SERVICE_LABEL as COMPOSE_SERVICE
+from conductor.appliance.docker_containers import stderr_of
+from conductor.appliance.docker_engine import DockerEngine
 from conductor.appliance.project import (
     BROKERS,
     CLUSTER,

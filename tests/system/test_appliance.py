@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from kafka import TopicPartition
 
-from conductor.appliance.docker_engine import SERVICE_LABEL, DockerEngine
+from conductor.appliance.docker_containers import SERVICE_LABEL
+from conductor.appliance.docker_engine import DockerEngine
 from conductor.appliance.project import DATANODES, project_name
 from conductor.topics import Cluster
 from contract.errors import ExitCode

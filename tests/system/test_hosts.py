@@ -21,8 +21,9 @@ import psutil
 import pytest
 
 from conductor import hosts
+from conductor.ansible import Play, play
 from conductor.home import Home
-from conductor.hosts import Play, load_images, play
+from conductor.hosts import load_images
 from contract.errors import EnvironmentLacking, TookTooLong
 from tests.system.tollgate import HOME
 
@@ -186,7 +187,7 @@ import sys
 from pathlib import Path
 from conductor import hosts
 from conductor.home import Home
-from conductor.hosts import Play, play
+from conductor.ansible import Play, play
 from conductor.interrupts import listen
 listen()
 try:

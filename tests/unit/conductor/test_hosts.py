@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from conductor import hosts
+from conductor import ansible
+from conductor.ansible import Play, Told, play, reason
 from conductor.home import Home
-from conductor.hosts import Play, Told, ids_of, load_images, play, prepare_engine, reason
+from conductor.hosts import ids_of, load_images, prepare_engine
 from contract.errors import EnvironmentLacking, UsageError
 
 pytestmark = pytest.mark.usefixtures("temporary")
@@ -75,7 +76,7 @@ def test_a_failure_names_host_task_and_reason_and_keeps_the_words(told: Told) ->
     told.hear(event("runner_on_failed", msg="non-zero return code", stderr="first\nno space"))
     told.hear({"event": "playbook_on_stats", "event_data": {"failures": {"alpha": 1}}})
     with pytest.raises(EnvironmentLacking, match=r"^alpha: Do it: no space") as raised:
-        hosts._judge(Play("engine.yml"), told, 2, "all words")
+        ansible._judge(Play("engine.yml"), told, 2, "all words")
     (trace,) = Path(tempfile.gettempdir()).iterdir()
     assert str(trace) in str(raised.value)
     assert trace.read_text() == "all words"
@@ -85,18 +86,18 @@ def test_a_host_that_is_not_reached_is_named(told: Told) -> None:
     told.hear(event("runner_on_unreachable", msg="Host key verification failed."))
     told.hear({"event": "playbook_on_stats", "event_data": {"dark": {"alpha": 1}}})
     with pytest.raises(EnvironmentLacking, match="alpha: not reached: Host key verification"):
-        hosts._judge(Play("engine.yml"), told, 4, "")
+        ansible._judge(Play("engine.yml"), told, 4, "")
 
 
 def test_what_ansible_says_before_any_host_is_the_reason(told: Told) -> None:
     with pytest.raises(EnvironmentLacking, match=r"^ansible: no such thing"):
-        hosts._judge(Play("engine.yml"), told, 1, "\n[ERROR]: no such thing\n")
+        ansible._judge(Play("engine.yml"), told, 1, "\n[ERROR]: no such thing\n")
 
 
 def test_an_inventory_without_the_group_is_a_mistake(told: Told) -> None:
     told.hear({"event": "playbook_on_no_hosts_matched", "event_data": {}})
     with pytest.raises(UsageError, match="no host in the group appliance"):
-        hosts._judge(Play("engine.yml", "my.yml"), told, 0, "")
+        ansible._judge(Play("engine.yml", "my.yml"), told, 0, "")
 
 
 @pytest.mark.parametrize(
@@ -136,7 +137,7 @@ def test_nothing_of_the_user_s_ansible_is_seen(
     before = dict(os.environ)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    config = hosts._configure(Play("engine.yml", "alpha,localhost", dry=True), home, scratch)
+    config = ansible._configure(Play("engine.yml", "alpha,localhost", dry=True), home, scratch)
     assert dict(os.environ) == before
     assert "/of/the/user" not in " ".join(config.env.values())
     assert config.env["ANSIBLE_CONFIG"] == str(home.path / "hosts" / "ansible.cfg")

@@ -10,7 +10,8 @@ from typing import Any
 
 from docker.errors import APIError, NotFound
 
-from conductor.appliance.docker_engine import SERVICE_LABEL, DockerEngine, EndWatch
+from conductor.appliance.docker_containers import SERVICE_LABEL, EndWatch
+from conductor.appliance.docker_engine import DockerEngine
 from conductor.appliance.runtime import Appliance, DockerRuntime
 from conductor.appliance.sizing import Sizes, sizes_for
 

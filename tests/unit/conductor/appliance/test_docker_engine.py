@@ -17,17 +17,16 @@ import pytest
 import requests
 from docker.errors import APIError, DockerException, NotFound
 
-from conductor.appliance.docker_engine import (
-    NOT_ALLOWED,
-    DockerEngine,
+from conductor.appliance.docker_containers import (
     EndWatch,
-    _file_of,
+    file_of,
     how_it_ended,
     log_of,
     remove,
     signal,
     stderr_of,
 )
+from conductor.appliance.docker_engine import NOT_ALLOWED, DockerEngine
 from contract.errors import EnvironmentLacking, ServiceFailed
 from tests.unit.conductor.appliance.fakes import PROJECT, FakeContainer, FakeEngine
 from tests.unit.conductor.fakes import until
@@ -186,8 +185,8 @@ class Archive(FakeContainer):
 
 def test_a_file_of_a_container_is_read_without_running_anything() -> None:
     container = Archive(packages=b"bash 5.2\n" * 200)
-    assert _file_of(container, "packages") == b"bash 5.2\n" * 200
-    assert _file_of(container, "none") is None
+    assert file_of(container, "packages") == b"bash 5.2\n" * 200
+    assert file_of(container, "none") is None
 
 
 def why_not_here(**facts: object) -> str | None:
