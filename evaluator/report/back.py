@@ -7,7 +7,7 @@ from typing import Any
 from evaluator.report.markup import Html, el, text
 from evaluator.report.material import Campaign
 from evaluator.report.table import data_table
-from evaluator.report.words import dig, mapping, memory, number, plain
+from evaluator.report.words import NONE, dig, mapping, memory, number, plain
 
 WORDS = (
     (
@@ -118,8 +118,8 @@ def _containers(campaign: Campaign) -> list[Html]:
         cells = (
             str(dig(image, "tag")),
             str(dig(image, "id")).removeprefix("sha256:")[:12],
-            str(limit.get("cpus", "")),
-            str(limit.get("cpuset", "")),
+            str(limit.get("cpus") or NONE),
+            str(limit.get("cpuset") or NONE),
             memory(number(limit.get("memory_bytes"))),
         )
         named = el("th", service, scope="row", class_="name")

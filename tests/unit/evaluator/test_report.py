@@ -203,7 +203,10 @@ def in_containers(folder: Path) -> Path:
         name: {"tag": f"tollgate/{kind}:0123456789ab", "id": "sha256:" + "fe" * 32}
         for name, kind in (("broker-1", "kafka"), ("spark", "engine-spark"))
     }
-    limits = {"spark": {"cpus": 2.0, "cpuset": "0,1", "memory_bytes": 2048 * 1024**2}}
+    limits = {
+        "spark": {"cpus": 2.0, "cpuset": "0,1", "memory_bytes": 2048 * 1024**2},
+        "broker-1": {"cpus": None, "cpuset": None, "memory_bytes": None},
+    }
     for path in (made / "runs").glob("*/run.json"):
         write_json(path, read_json(path) | {"images": images, "limits": limits})
     campaign = read_json(made / "campaign.json")
@@ -218,6 +221,7 @@ def test_containers_are_told_with_their_images_and_limits(tmp_path: Path) -> Non
     assert "Containers and their limits" in said
     assert re.search(r"spark ?tollgate/engine-spark:0123456789ab ?fefefefefefe ?2.0 ?0,1", said)
     assert "tollgate/kafka:0123456789ab" in said
+    assert "None" not in said
     assert "Containers" not in words(report_of(tmp_path / "d", Plan()))
 
 
