@@ -18,7 +18,7 @@ import psutil
 from conductor.appliance.answers import influxdb_is_ready, namenode_is_ready
 from conductor.appliance.building import docker_program
 from conductor.appliance.compose import Compose, engine_environment
-from conductor.appliance.containers import Container, limits_of
+from conductor.appliance.containers import Container
 from conductor.appliance.docker_containers import SERVICE_LABEL as COMPOSE_SERVICE
 from conductor.appliance.docker_containers import stderr_of
 from conductor.appliance.docker_engine import DockerEngine
@@ -34,6 +34,7 @@ from conductor.appliance.project import (
     STORAGE,
     subnets_of,
 )
+from conductor.appliance.record import Record
 from conductor.appliance.run_file import (
     bind,
     compose_file,
@@ -55,7 +56,6 @@ from contract.errors import ServiceFailed
 
 READY_S_MAX = 120.0
 DAEMONS = ("dockerd", "containerd")
-PACKAGES = "/usr/share/tollgate/packages"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +96,7 @@ class DockerRuntime:
         self._aides: list[Container] = []
         self._evaluator: Container | None = None
         self._stand_in: StandIn | None = None
-        self._images: dict[str, dict[str, Any]] = {}
-        self._limits: dict[str, dict[str, Any]] = {}
+        self._record = Record(engine, folder / "logs")
         #: who does containers' work: not the services', but not a stranger's either
         self._daemons = daemons()
         #: given back at the end
@@ -133,7 +132,7 @@ class DockerRuntime:
                 raise ServiceFailed(f"there is no container of {name}, though it was started")
             container = Container(name, there[name], self._ends, logs / f"{name}.log")
             (self._brokers if name in names else self._aides).append(container)
-            self._note(name, there[name])
+            self._record.note(name, there[name])
 
     def wait_for_brokers(self, tick: Callable[[str], None]) -> Cluster:
         """A client of the cluster once brokers, storage and monitoring answer."""
@@ -188,7 +187,7 @@ class DockerRuntime:
                 raise ServiceFailed(f"the evaluator's container did not start:\n  {tail}")
             time.sleep(0.05)
         self._evaluator = Container("evaluator", container, self._ends, log)
-        self._note("evaluator", container)
+        self._record.note("evaluator", container)
         return Evaluator(child, self._evaluator.pid, self._evaluator.how_it_ended)
 
     @property
@@ -261,7 +260,7 @@ class DockerRuntime:
             for service, name in names:
                 log = logs / f"{prefix}{name}.log"
                 started.append(Container(name, there[service], self._ends, log))
-                self._note(name, there[service])
+                self._record.note(name, there[service])
             self.run_children += started
         return started
 
@@ -291,12 +290,12 @@ class DockerRuntime:
     def resource_facts(self) -> dict[str, Any]:
         """Limits and images of every service, and where cAdvisor's figures are."""
         return {
-            "limits": self._limits,
-            "images": self._images,
+            "limits": self._record.limits,
+            "images": self._record.images,
             "monitoring_source": {
                 "url": f"http://{self._address(INFLUXDB, 'judge')}:8086",
                 "database": "cadvisor",
-                "services": sorted(set(self._images) - {"evaluator", "refusal"}),
+                "services": sorted(set(self._record.images) - {"evaluator", "refusal"}),
             },
         }
 
@@ -353,25 +352,6 @@ class DockerRuntime:
         """Compose service → its container."""
         found = self._engine.containers(self._appliance.project)
         return {c.labels.get(COMPOSE_SERVICE, ""): c for c in found}
-
-    def _note(self, name: str, container: Any) -> None:
-        """Which image a service really ran, with the hash of its package list, in what limits."""
-        self._limits[name] = limits_of(container)
-        tag, image = container.attrs["Config"]["Image"], container.attrs["Image"]
-        known = {facts["id"]: facts for facts in self._images.values()}
-        if image not in known:
-            # not from the container: to read a file there, the engine mounts all of its mounts, and
-            # cAdvisor's are those of the whole machine
-            packages = self._engine.file_of_image(image, PACKAGES)
-            if packages is not None:
-                listed = self._folder / "logs" / f"packages-{image[-12:]}.txt"
-                listed.parent.mkdir(parents=True, exist_ok=True)
-                listed.write_bytes(packages)
-            known[image] = self._engine.image_facts(image) | {
-                "tag": tag,
-                "packages_sha256": hashlib.sha256(packages).hexdigest() if packages else None,
-            }
-        self._images[name] = known[image]
 
     def _environment(self, brokers: int) -> dict[str, str]:
         images = {f"{name.upper()}_IMAGE": tag for name, tag in self._appliance.images.items()}

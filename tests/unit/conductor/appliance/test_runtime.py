@@ -315,8 +315,8 @@ def test_an_image_is_what_a_service_ran_whatever_its_tag_is_now(site: Site) -> N
     site.engine.images.add("an older image")
     site.engine.packages = {"an older image": b"bash 5.1\n", tag: b"bash 5.2\n"}
     attrs = container.attrs | {"Image": old}
-    site.runtime._note("broker-1", SimpleNamespace(attrs=attrs))
-    site.runtime._note("broker-2", container)
+    site.runtime._record.note("broker-1", SimpleNamespace(attrs=attrs))
+    site.runtime._record.note("broker-2", container)
     images = site.runtime.resource_facts()["images"]
     assert {name: (facts["tag"], facts["id"]) for name, facts in images.items()} == {
         "broker-1": (tag, old),

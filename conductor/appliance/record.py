@@ -1,0 +1,55 @@
+"""What each service really ran, and within what limits; noted as its container is made."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from conductor.appliance.docker_engine import DockerEngine
+
+#: the list of Debian packages that each image of ours holds
+PACKAGES = "/usr/share/tollgate/packages"
+
+
+class Record:
+    """Service → its image, with the hash of the package list, and its limits."""
+
+    def __init__(self, engine: DockerEngine, logs: Path) -> None:
+        self._engine, self._logs = engine, logs
+        self.images: dict[str, dict[str, Any]] = {}
+        self.limits: dict[str, dict[str, Any]] = {}
+
+    def note(self, name: str, container: Any) -> None:
+        """Look at a container, and once at each image."""
+        self.limits[name] = limits_of(container)
+        tag, image = container.attrs["Config"]["Image"], container.attrs["Image"]
+        known = {facts["id"]: facts for facts in self.images.values()}
+        if image not in known:
+            known[image] = self._facts(tag, image)
+        self.images[name] = known[image]
+
+    def _facts(self, tag: str, image: str) -> dict[str, Any]:
+        # not from the container: to read a file there, the engine mounts all of its mounts, and
+        # cAdvisor's are those of the whole machine
+        packages = self._engine.file_of_image(image, PACKAGES)
+        if packages is not None:
+            self._logs.mkdir(parents=True, exist_ok=True)
+            (self._logs / f"packages-{image[-12:]}.txt").write_bytes(packages)
+        return self._engine.image_facts(image) | {
+            "tag": tag,
+            "packages_sha256": hashlib.sha256(packages).hexdigest() if packages else None,
+        }
+
+
+def limits_of(container: Any) -> dict[str, Any]:
+    """What a container may take, as the engine has it; null is no limit."""
+    told = container.attrs["HostConfig"]
+    cpus = int(told.get("NanoCpus") or 0) / 1e9
+    if not cpus and int(told.get("CpuQuota") or 0) > 0:
+        cpus = int(told["CpuQuota"]) / int(told.get("CpuPeriod") or 100_000)
+    return {
+        "cpus": cpus or None,
+        "memory_bytes": int(told.get("Memory") or 0) or None,
+        "cpuset": told.get("CpusetCpus") or None,
+    }
