@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,8 @@ SETTING_MAX = 1e15
 
 
 #: of the appliance: a cluster as a paper's reviewer would have it
+#: what SPARK_MASTER may be besides an address
+MASTERS = ("local", "cluster")
 DOCKER_BROKERS = 5
 
 
@@ -103,13 +105,15 @@ class Asked:
         )
 
 
-def read_words(words: Iterable[str], known: Iterable[str] = KNOWN) -> dict[str, str]:
+def read_words(words: Iterable[str], known: Collection[str] = KNOWN) -> dict[str, str]:
     """NAME=value words as a mapping; unknown names are refused with the nearest known one."""
     given: dict[str, str] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
             raise UsageError(f"{word!r} is not of the form NAME=value")
+        if not known:
+            raise UsageError(f"{word!r}: this verb takes no settings")
         if name not in known:
             raise unknown_name("setting", name, known)
         if value:
@@ -282,6 +286,11 @@ def _engine_settings(given: dict[str, str], spec: EngineSpec, runtime: str) -> d
     if master := given.get("SPARK_MASTER"):
         if "master" not in spec.settings:
             raise UsageError(f"SPARK_MASTER={master}: engine {spec.name} knows no master")
+        if master not in MASTERS and "://" not in master:
+            raise UsageError(
+                f"SPARK_MASTER={master} is neither of {', '.join(MASTERS)} nor an address such as "
+                f"spark://host:7077"
+            )
         if runtime == "docker" and "://" in master:
             raise UsageError(
                 f"SPARK_MASTER={master}: the appliance's network is closed, nothing in it reaches "

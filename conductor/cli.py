@@ -93,7 +93,7 @@ def _dispatch(words: list[str]) -> int:
         "bundle": _bundle,
         "load": _load,
     }
-    if not words or words[0] in ("help", "-h", "--help"):
+    if not words or words[0] == "help" or {"-h", "--help"} & set(words):
         print(USAGE, end="")
         return ExitCode.VALID
     if words[0] not in verbs:

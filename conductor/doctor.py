@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from conductor.appliance.kept import noted
+from conductor.appliance.kept import misfit, noted
 from conductor.artifacts import EMBEDDED, is_complete
 from conductor.asked import Asked
 from conductor.home import Home, nearest
@@ -36,8 +36,8 @@ MONITORING_BYTES = 200 * MIB
 DOCKER_ROOT = "/var/lib/docker"
 CONTAINERS = "containers"
 RECORD_BYTES = 260
-SET_UP_ONCE_S = 25.0
-AROUND_A_RUN_S = 32.0
+#: once a campaign, and around each run
+AROUND_S = {"embedded": (25.0, 32.0), "docker": (45.0, 58.0)}
 FETCH_S = 150.0
 #: of one image, with what is fetched for it; all together took 5 min 22 s
 BUILD_S = 40.0
@@ -73,8 +73,9 @@ def cost_of(asked: Asked) -> Cost:
         memory += cluster_bytes(0)
     records = settings.rate * (settings.fed_s + 20) * 2
     kept = records * RECORD_BYTES * runs
+    once_s, around_s = AROUND_S[settings.runtime]
     return Cost(
-        seconds=SET_UP_ONCE_S + runs * (settings.fed_s + AROUND_A_RUN_S),
+        seconds=once_s + runs * (settings.fed_s + around_s),
         memory_bytes=memory + EVALUATOR_BYTES + PUBLISHER_BYTES,
         disk_bytes=int(kept * (settings.replication + 1)),
     )
@@ -140,6 +141,9 @@ def examine(asked: Asked, home: Home) -> tuple[list[str], bool]:
         problems.append(str(error))
     cost = cost_of(asked)
     settings = asked.settings
+    cluster = noted(home) if settings.runtime == "docker" else None
+    if cluster is not None and (says := misfit(cluster, settings.brokers)) is not None:
+        problems.append(says)
     memory = psutil.virtual_memory()
     free = shutil.disk_usage(home.path).free
     lines = [

@@ -87,7 +87,7 @@ def have_images(
     tags: dict[str, str] = {}
     if choice is not None and choice.image is not None:
         if not engine.has_image(choice.image):
-            raise EnvironmentLacking(f"there is no image {choice.image} in this engine")
+            raise EnvironmentLacking(f"the Docker engine has no image {choice.image}")
         tags["engine"] = choice.image
     built = build(engine, list(wanted.values()), images, home, progress)
     return tags | {role: made.tag for role, made in zip(wanted, built, strict=True)}

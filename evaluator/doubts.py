@@ -239,7 +239,7 @@ def _figures(f: Facts) -> Iterator[Doubt]:
     if first_ms > last_ms * (1 + limit.WARMING_SHARE) and first_ms - last_ms > _WARMING_MS_MIN:
         says = (
             f"The first third of the window had a median of {first_ms:.1f} ms and the last third "
-            f"{last_ms:.1f} ms: the warm-up was too short."
+            f"{last_ms:.1f} ms: the warm-up was too short (WARMUP= makes it longer)."
         )
         yield Doubt("warming", says)
 

@@ -21,7 +21,7 @@ from conductor.appliance.building import shipped
 from conductor.appliance.docker_engine import DockerEngine
 from conductor.appliance.images import Tags, read_images
 from conductor.asked import read_words
-from conductor.home import Home, nearest, path_of
+from conductor.home import Home, path_of
 from conductor.hosts import WORDS, ids_of, load_images, play_of
 from conductor.machine import pins
 from conductor.progress import Progress
@@ -46,14 +46,13 @@ def path_given(home: Home, given: dict[str, str]) -> Path:
 def make_bundle(home: Home, given: dict[str, str], progress: Progress) -> int:
     """Have all images, then write them and the Python packages to one file, whole or not at all."""
     path = path_given(home, given)
-    if not nearest(path.parent).is_dir() or path.is_dir():
+    if not path.parent.is_dir() or path.is_dir():
         raise UsageError(f"BUNDLE={path} cannot be a file")
     engine = DockerEngine()
     draft = path.with_name(f".{path.name}.draft")
     try:
         images = read_images(home)
         built = build(engine, shipped(images), images, home, progress)
-        path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="tollgate-wheels-") as wheels:
             progress.phase("bundle: Python packages")
             _make_wheels(home, Path(wheels))
@@ -125,7 +124,9 @@ def read_facts(path: Path) -> dict[str, Any]:
             file = tar.extractfile(FACTS)
             facts = json.loads(file.read()) if file is not None else None
     except FileNotFoundError:
-        raise UsageError(f"BUNDLE={path}: there is no such file") from None
+        raise UsageError(
+            f"BUNDLE={path}: there is no such file; `make bundle` writes one"
+        ) from None
     except (OSError, tarfile.TarError, KeyError, ValueError):
         facts = None
     if not isinstance(facts, dict) or not isinstance(facts.get("images"), dict):

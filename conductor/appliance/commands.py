@@ -54,6 +54,7 @@ def table_of(built: Sequence[Built]) -> list[str]:
 def up(home: Home, given: dict[str, str], progress: Progress) -> int:
     """Start brokers, storage and monitoring, and leave them running."""
     brokers = _brokers(given)
+    counted = f"{brokers} broker{'s' * (brokers > 1)}"
     available, needed = psutil.virtual_memory().available, cluster_bytes(brokers)
     if available < needed:
         raise EnvironmentLacking(
@@ -74,7 +75,7 @@ def up(home: Home, given: dict[str, str], progress: Progress) -> int:
         with temporary_folder() as scratch, ExitStack() as ends:
             runtime = DockerRuntime(engine, appliance, scratch / "results" / "none", scratch)
             ends.callback(_end, runtime)
-            progress.phase(f"start: {brokers} brokers, HDFS, monitoring")
+            progress.phase(f"start: {counted}, HDFS, monitoring")
             runtime.start_brokers(brokers, 1)
             runtime.wait_for_brokers(progress.tick).close()
             with held():
@@ -84,7 +85,6 @@ def up(home: Home, given: dict[str, str], progress: Progress) -> int:
                 # it is up and stays
                 ends.pop_all()
     progress.clear()
-    counted = f"{brokers} broker{'s' * (brokers > 1)}"
     print(f"{counted} ({servers}), HDFS, InfluxDB and cAdvisor run and stay;")
     print(f"`make bench BROKERS={brokers}` uses them, `make down` takes them away")
     return ExitCode.VALID

@@ -54,7 +54,7 @@ class DockerEngine:
         except (DockerException, requests.RequestException) as error:
             if "PermissionError" in str(error) or "Permission denied" in str(error):
                 raise EnvironmentLacking(NOT_ALLOWED) from None
-            raise EnvironmentLacking(NO_ENGINE.format(why=brief(error))) from None
+            raise EnvironmentLacking(NO_ENGINE.format(why=_why_none(error))) from None
 
     def close(self) -> None:
         """Give the connections back."""
@@ -107,7 +107,7 @@ class DockerEngine:
             try:
                 attributes = self._client.images.get(tag).attrs
             except ImageNotFound:
-                raise EnvironmentLacking(f"there is no image {tag} in this engine") from None
+                raise EnvironmentLacking(f"the Docker engine has no image {tag}") from None
         return {
             "tag": tag,
             "id": attributes["Id"],
@@ -178,7 +178,7 @@ class DockerEngine:
             try:
                 container = self._client.containers.create(tag, command=["-"], network_mode="none")
             except ImageNotFound:
-                raise EnvironmentLacking(f"there is no image {tag} in this engine") from None
+                raise EnvironmentLacking(f"the Docker engine has no image {tag}") from None
             try:
                 return file_of(container, path)
             finally:
@@ -280,6 +280,14 @@ class DockerEngine:
         except (DockerException, requests.RequestException):
             return None
         return told
+
+
+def _why_none(error: Exception) -> str:
+    """Of a connection that failed only the last reason counts; the package wraps it four times."""
+    address = os.environ.get("DOCKER_HOST")
+    at = f"at DOCKER_HOST={address}: " if address else ""
+    reasons = ("Connection refused", "No such file or directory", "timed out")
+    return at + next((reason for reason in reasons if reason in str(error)), brief(error))
 
 
 def _try(act: Any) -> bool:

@@ -51,6 +51,17 @@ def noted(home: Home) -> KeptCluster | None:
         return None
 
 
+def misfit(cluster: KeptCluster, brokers: int) -> str | None:
+    """Why a cluster is not what is asked for, in a sentence."""
+    if cluster.brokers == brokers:
+        return None
+    kept = f"{cluster.brokers} broker{'s' * (cluster.brokers > 1)}"
+    return (
+        f"`make up` keeps a cluster of {kept} and {brokers} are asked for; "
+        f"say BROKERS={cluster.brokers}, or `make down` first"
+    )
+
+
 def read_kept(
     home: Home, engine: DockerEngine, brokers: int, images: Mapping[str, str]
 ) -> KeptCluster | None:
@@ -72,11 +83,8 @@ def read_kept(
         raise UsageError(
             f"the cluster that `make up` keeps has lost {', '.join(lost)}; `make down` first"
         )
-    if cluster.brokers != brokers:
-        raise UsageError(
-            f"`make up` keeps a cluster of {cluster.brokers} brokers and {brokers} are asked for; "
-            f"say BROKERS={cluster.brokers}, or `make down` first"
-        )
+    if (says := misfit(cluster, brokers)) is not None:
+        raise UsageError(says)
     if any(images.get(name) != tag for name, tag in cluster.images.items()):
         raise UsageError(
             "the cluster that `make up` keeps is of older images than this checkout's; "

@@ -234,7 +234,7 @@ def test_what_is_no_engine_or_does_not_fit_is_refused_in_a_sentence(
     base, example = image_of(tollgate, "base"), image_of(tollgate, "engine-example")
     for words, says in (
         ([f"ENGINE_IMAGE={base}"], "has no /engine.toml"),
-        (["ENGINE_IMAGE=tollgate/nowhere:1"], "there is no image tollgate/nowhere:1"),
+        (["ENGINE_IMAGE=tollgate/nowhere:1"], "has no image tollgate/nowhere:1"),
         ([f"ENGINE_IMAGE={example}", "STAGE=sliding"], "does not run stage sliding"),
         (["BROKERS=5"], "keeps a cluster of 3 brokers"),
     ):

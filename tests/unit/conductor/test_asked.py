@@ -489,3 +489,14 @@ def test_whatever_is_asked_is_understood_or_a_users_mistake(words: list[tuple[st
         assert words and {"RUNTIME", "ENGINE_IMAGE"} & {name for name, _ in words}
         return
     assert asked.stages and 1 <= asked.repeat <= REPEAT_MAX
+
+
+def test_a_master_that_is_none_is_refused_before_anything_starts(home: Home) -> None:
+    says = "SPARK_MASTER=foo is neither of local, cluster nor an address such as spark://host:7077"
+    with pytest.raises(UsageError, match=says):
+        understand(["SPARK_MASTER=foo"], home)
+
+
+def test_a_verb_without_settings_says_so() -> None:
+    with pytest.raises(UsageError, match="'BROKERS=5': this verb takes no settings"):
+        read_words(["BROKERS=5"], ())

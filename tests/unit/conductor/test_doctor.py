@@ -150,6 +150,19 @@ def test_a_cluster_that_is_kept_has_its_memory_already(
     assert "RUNTIME=embedded" not in says
 
 
+@pytest.mark.usefixtures("docker", "machine")
+def test_a_kept_cluster_of_other_brokers_is_in_the_way(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = KeptCluster("tollgate-0", 1, {})
+    monkeypatch.setattr("conductor.doctor.noted", lambda _: kept)
+    lines, stopped = examine(ask(home, "BROKERS=5"), home)
+    assert stopped
+    assert "keeps a cluster of 1 broker and 5 are asked for" in lines[-1]
+    assert not examine(ask(home, "BROKERS=1"), home)[1]
+    assert not examine(ask(home, "BROKERS=5", "RUNTIME=embedded"), home)[1]
+
+
 def test_a_cluster_is_its_brokers_and_what_they_have_beside_them() -> None:
     assert cluster_bytes(0) == STORAGE_BYTES + MONITORING_BYTES
     assert cluster_bytes(5) - cluster_bytes(3) == 2 * BROKER_BYTES

@@ -238,7 +238,11 @@ def test_an_engine_whose_users_are_others_than_this_machines_is_not_here(name: s
     ("error", "says"),
     [
         ("Error: ('Connection aborted.', PermissionError(13, 'Permission denied'))", NOT_ALLOWED),
-        ("Error: FileNotFoundError(2, 'No such file')", "no Docker engine answers (Error: File"),
+        ("Error: FileNotFoundError(2, 'None')", "no Docker engine answers (Error: File"),
+        (
+            "wrapped ('x', NewConnectionError(Connection refused)",
+            "no Docker engine answers (Connection refused);",
+        ),
     ],
 )
 def test_an_engine_that_may_not_be_spoken_to_is_not_taken_for_none(
@@ -247,6 +251,7 @@ def test_an_engine_that_may_not_be_spoken_to_is_not_taken_for_none(
     def refuses(**_: object) -> None:
         raise DockerException(error)
 
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
     monkeypatch.setattr("conductor.appliance.docker_engine.docker.DockerClient", refuses)
     monkeypatch.setattr("conductor.appliance.docker_engine.docker.from_env", refuses)
     with pytest.raises(EnvironmentLacking) as failure:
