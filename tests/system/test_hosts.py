@@ -20,7 +20,7 @@ from typing import Any
 import psutil
 import pytest
 
-from conductor import hosts
+from conductor import ansible
 from conductor.ansible import Play, play
 from conductor.home import Home
 from conductor.hosts import load_images
@@ -185,7 +185,6 @@ def test_this_machine_s_own_engine_is_prepared_once() -> None:
 _INTERRUPTED = """
 import sys
 from pathlib import Path
-from conductor import hosts
 from conductor.home import Home
 from conductor.ansible import Play, play
 from conductor.interrupts import listen
@@ -219,7 +218,7 @@ def sleepers() -> list[psutil.Process]:
 
 def test_a_play_that_takes_too_long_is_ended(slow: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(slow / "tmp"))
-    monkeypatch.setattr(hosts, "PLAY_S_MAX", 4.0)
+    monkeypatch.setattr(ansible, "PLAY_S_MAX", 4.0)
     with pytest.raises(TookTooLong, match="has not ended within 4 s"):
         play(Play("slow.yml"), Home(slow), print)
     assert sleepers() == []
