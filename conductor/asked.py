@@ -56,9 +56,9 @@ _URI = re.compile(r"([a-z][a-z0-9+.-]+):(//[^/]+)?")
 SETTING_MAX = 1e15
 
 
-#: of the appliance: a cluster as a paper's reviewer would have it
 #: what SPARK_MASTER may be besides an address
 MASTERS = ("local", "cluster")
+#: of the appliance: a cluster as a paper's reviewer would have it
 DOCKER_BROKERS = 5
 
 

@@ -47,6 +47,11 @@ def free_ports(count: int) -> list[int]:
             each.close()
 
 
+def in_words(count: int) -> str:
+    """So many brokers."""
+    return f"{count} broker{'s' * (count > 1)}"
+
+
 def kafka_id(sixteen: bytes) -> str:
     """Sixteen bytes as Kafka writes ids."""
     return base64.urlsafe_b64encode(sixteen).decode().rstrip("=")

@@ -33,11 +33,12 @@ def clean(home: Home, what: str) -> list[str]:
     with ExitStack() as alone:
         try:
             alone.enter_context(none_runs(home))
-            said += _containers(home, everything=what == "all")
         except UsageError:
             # folders and traces that are abandoned belong to no campaign that runs
             if what != "temporary":
                 raise
+        else:
+            said += _containers(home, everything=what == "all")
         if what == "images":
             said += remove_old_images(home)
         said += [_take_away(path) for path in doomed if path.exists()]

@@ -12,6 +12,7 @@ import psutil
 
 from conductor.appliance.building import Builder, Built
 from conductor.appliance.docker_engine import DockerEngine
+from conductor.appliance.docker_errors import no_image
 from conductor.appliance.images import Image, Tags, read_image, read_images
 from conductor.appliance.kept import read_kept
 from conductor.appliance.project import project_name
@@ -25,7 +26,6 @@ from conductor.java import Java, find_java
 from conductor.progress import Progress
 from conductor.runtime import Runtime
 from contract.engine import is_number
-from contract.errors import EnvironmentLacking
 
 #: the images that every campaign in containers runs
 CLUSTER_IMAGES = ("kafka", "hadoop", "influxdb", "cadvisor")
@@ -87,7 +87,7 @@ def have_images(
     tags: dict[str, str] = {}
     if choice is not None and choice.image is not None:
         if not engine.has_image(choice.image):
-            raise EnvironmentLacking(f"the Docker engine has no image {choice.image}")
+            raise no_image(choice.image)
         tags["engine"] = choice.image
     built = build(engine, list(wanted.values()), images, home, progress)
     return tags | {role: made.tag for role, made in zip(wanted, built, strict=True)}

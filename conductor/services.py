@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from conductor.brokers import in_words
 from conductor.evaluating import Evaluator
 from conductor.home import abandoned_scratch, make_scratch
 from conductor.interrupts import held
@@ -57,7 +58,7 @@ def services(
         with held():
             runtime = make_runtime(scratch)
             ends.callback(runtime.end)
-        progress.phase(f"start: {brokers} brokers, evaluator")
+        progress.phase(f"start: {in_words(brokers)}, evaluator")
         runtime.start_brokers(brokers, 1)
         with held():
             evaluator = runtime.start_evaluator(logs / "evaluator.log")

@@ -15,6 +15,7 @@ from conductor.appliance.project import project_name
 from conductor.appliance.runtime import Appliance, DockerRuntime
 from conductor.appliance.sizing import ENGINE_HEAP_MB, sizes_for, usable_cores
 from conductor.asked import DOCKER_BROKERS
+from conductor.brokers import in_words
 from conductor.doctor import GIB, cluster_bytes
 from conductor.home import Home
 from conductor.interrupts import held
@@ -54,7 +55,6 @@ def table_of(built: Sequence[Built]) -> list[str]:
 def up(home: Home, given: dict[str, str], progress: Progress) -> int:
     """Start brokers, storage and monitoring, and leave them running."""
     brokers = _brokers(given)
-    counted = f"{brokers} broker{'s' * (brokers > 1)}"
     available, needed = psutil.virtual_memory().available, cluster_bytes(brokers)
     if available < needed:
         raise EnvironmentLacking(
@@ -75,7 +75,7 @@ def up(home: Home, given: dict[str, str], progress: Progress) -> int:
         with temporary_folder() as scratch, ExitStack() as ends:
             runtime = DockerRuntime(engine, appliance, scratch / "results" / "none", scratch)
             ends.callback(_end, runtime)
-            progress.phase(f"start: {counted}, HDFS, monitoring")
+            progress.phase(f"start: {in_words(brokers)}, HDFS, monitoring")
             runtime.start_brokers(brokers, 1)
             runtime.wait_for_brokers(progress.tick).close()
             with held():
@@ -85,7 +85,7 @@ def up(home: Home, given: dict[str, str], progress: Progress) -> int:
                 # it is up and stays
                 ends.pop_all()
     progress.clear()
-    print(f"{counted} ({servers}), HDFS, InfluxDB and cAdvisor run and stay;")
+    print(f"{in_words(brokers)} ({servers}), HDFS, InfluxDB and cAdvisor run and stay;")
     print(f"`make bench BROKERS={brokers}` uses them, `make down` takes them away")
     return ExitCode.VALID
 

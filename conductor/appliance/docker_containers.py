@@ -15,6 +15,7 @@ from conductor.appliance.docker_errors import brief, said
 
 PROJECT_LABEL = "com.docker.compose.project"
 SERVICE_LABEL = "com.docker.compose.service"
+NETWORK_LABEL = "com.docker.compose.network"
 
 
 @dataclass(frozen=True, slots=True)

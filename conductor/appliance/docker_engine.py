@@ -23,14 +23,13 @@ from conductor.appliance.docker_containers import (
     file_of,
     remove,
 )
-from conductor.appliance.docker_errors import brief, said
+from conductor.appliance.docker_errors import brief, no_image, said
 from conductor.interrupts import held
 from contract.errors import EnvironmentLacking, ServiceFailed
 
 REQUEST_S_MAX = 120
 #: where the Docker package looks, whatever context a `docker` command may have been given
 DEFAULT_HOST = "unix:///var/run/docker.sock"
-NETWORK_LABEL = "com.docker.compose.network"
 REMOVE_S_MAX = 60.0
 
 NO_ENGINE = (
@@ -107,7 +106,7 @@ class DockerEngine:
             try:
                 attributes = self._client.images.get(tag).attrs
             except ImageNotFound:
-                raise EnvironmentLacking(f"the Docker engine has no image {tag}") from None
+                raise no_image(tag) from None
         return {
             "tag": tag,
             "id": attributes["Id"],
@@ -178,7 +177,7 @@ class DockerEngine:
             try:
                 container = self._client.containers.create(tag, command=["-"], network_mode="none")
             except ImageNotFound:
-                raise EnvironmentLacking(f"the Docker engine has no image {tag}") from None
+                raise no_image(tag) from None
             try:
                 return file_of(container, path)
             finally:

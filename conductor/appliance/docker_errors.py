@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import requests
 from docker.errors import DockerException
 
-from contract.errors import ServiceFailed
+from contract.errors import EnvironmentLacking, ServiceFailed
 
 
 @contextmanager
@@ -18,6 +18,11 @@ def said(trouble: str) -> Iterator[None]:
         yield
     except (DockerException, requests.RequestException) as error:
         raise ServiceFailed(f"{trouble}: {brief(error)}") from None
+
+
+def no_image(tag: str) -> EnvironmentLacking:
+    """Of an image that was asked for by its tag."""
+    return EnvironmentLacking(f"the Docker engine has no image {tag}")
 
 
 def brief(error: Exception) -> str:

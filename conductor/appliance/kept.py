@@ -9,6 +9,7 @@ from pathlib import Path
 from conductor.appliance.docker_containers import SERVICE_LABEL
 from conductor.appliance.docker_engine import DockerEngine
 from conductor.appliance.project import MONITORING, STORAGE, project_name
+from conductor.brokers import in_words
 from conductor.home import Home
 from contract.errors import UsageError
 from contract.results import read_json, write_json
@@ -55,9 +56,8 @@ def misfit(cluster: KeptCluster, brokers: int) -> str | None:
     """Why a cluster is not what is asked for, in a sentence."""
     if cluster.brokers == brokers:
         return None
-    kept = f"{cluster.brokers} broker{'s' * (cluster.brokers > 1)}"
     return (
-        f"`make up` keeps a cluster of {kept} and {brokers} are asked for; "
+        f"`make up` keeps a cluster of {in_words(cluster.brokers)} and {brokers} are asked for; "
         f"say BROKERS={cluster.brokers}, or `make down` first"
     )
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psutil
 
-from conductor.appliance.docker_containers import PROJECT_LABEL
-from conductor.appliance.docker_engine import NETWORK_LABEL, DockerEngine
+from conductor.appliance.docker_containers import NETWORK_LABEL, PROJECT_LABEL
+from conductor.appliance.docker_engine import DockerEngine
 from contract.errors import EnvironmentLacking
 from contract.settings import BROKERS_MAX
 

@@ -45,11 +45,8 @@ class Record:
 def limits_of(container: Any) -> dict[str, Any]:
     """What a container may take, as the engine has it; null is no limit."""
     told = container.attrs["HostConfig"]
-    cpus = int(told.get("NanoCpus") or 0) / 1e9
-    if not cpus and int(told.get("CpuQuota") or 0) > 0:
-        cpus = int(told["CpuQuota"]) / int(told.get("CpuPeriod") or 100_000)
     return {
-        "cpus": cpus or None,
+        "cpus": int(told.get("NanoCpus") or 0) / 1e9 or None,
         "memory_bytes": int(told.get("Memory") or 0) or None,
         "cpuset": told.get("CpusetCpus") or None,
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from conductor.brokers import HEAP_MB as BROKER_HEAP_MB
 from contract.errors import EnvironmentLacking
@@ -42,9 +41,6 @@ class Size:
     cpus: float
     memory_bytes: int
     cpuset: str
-
-    def to_json(self) -> dict[str, Any]:
-        return {"cpus": self.cpus, "memory_bytes": self.memory_bytes, "cpuset": self.cpuset}
 
 
 @dataclass(frozen=True, slots=True)
