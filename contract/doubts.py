@@ -15,6 +15,7 @@ SEVERITIES: dict[str, Severity] = {
     "publisher-late": "invalid",
     "publisher-disordered": "invalid",
     "outputs-wrong": "invalid",
+    "window-not-kept": "invalid",
     "not-sustained": "invalid",
     "engine-died": "invalid",
     "broker-died": "invalid",
@@ -24,6 +25,7 @@ SEVERITIES: dict[str, Severity] = {
     "late-publisher": "warning",
     "few-checkpoints": "warning",
     "few-samples": "warning",
+    "mostly-stalled": "warning",
     "few-runs": "warning",
     "warming": "warning",
     "no-monitoring": "warning",
@@ -49,6 +51,8 @@ RUNS_MIN = 3
 SAMPLES_BEYOND_QUANTILE = 10
 STALL_GAP_MS_MIN = 100.0
 STALL_GAP_MEDIANS = 10.0
+#: with more of the outputs in stalls, what is told of those outside is not the engine's figure
+STALLED_SHARE_MAX = 0.25
 WARMING_SHARE = 0.25
 DISK_FREE_BYTES_MIN = 2 * 1024**3
 

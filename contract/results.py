@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-SCHEMA = 1
+SCHEMA = 2
 
 #: what run.json repeats from the conductor's conditions, word for word
 TOLD = (
@@ -43,6 +43,10 @@ TOLD = (
     "images",
 )
 ATTRIBUTIONS = ("mean", "last", "due")
+#: what `mean` is made of, in the order of time: until the last input is there, until the window
+#: may close, and what the engine added
+PARTS = ("gathering", "residence", "engine")
+MEASURES = (*ATTRIBUTIONS, *PARTS)
 QUANTILES: tuple[tuple[str, float], ...] = (
     ("p5", 0.05),
     ("p25", 0.25),
@@ -62,6 +66,9 @@ LATENCY_COLUMNS: tuple[tuple[str, str], ...] = (
     ("input_mean_ms", "double"),
     ("input_last_ms", "int64"),
     ("due_ms", "double"),
+    # when the first record of a later slot was appended: before it no window of this slot may
+    # close; null where nothing waits for a window's end
+    ("window_end_ms", "int64"),
     ("output_ms", "int64"),
     ("in_stall", "bool"),
 )

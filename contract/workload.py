@@ -27,6 +27,8 @@ class Stage:
     look_back_slots: int = 0
     #: whether an output waits, by its definition, until others have arrived
     stateful: bool = False
+    #: whether its outputs, in the windowed dialect, wait until event time has passed their slot
+    windowed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

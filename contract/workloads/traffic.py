@@ -75,6 +75,7 @@ WORKLOAD = Workload(
             ("location",),
             _OF_A_LOCATION,
             stateful=True,
+            windowed=True,
         ),
         Stage(
             "sliding",
@@ -89,6 +90,7 @@ WORKLOAD = Workload(
             ),
             look_back_slots=LOOK_BACK_LONG_SLOTS,
             stateful=True,
+            windowed=True,
         ),
     ),
     aliases={

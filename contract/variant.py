@@ -1,0 +1,28 @@
+"""What runs of a campaign may differ in besides their stage: an engine, its mode, its dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Variant:
+    """One of those whose figures are told side by side."""
+
+    engine: str
+    mode: str
+    dialect: str
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> Self:
+        """From run.json, or from a figure, a price or a run's entry of campaign.json."""
+        return cls(str(told["engine"]), str(told["mode"]), str(told["dialect"]))
+
+    def to_json(self) -> dict[str, str]:
+        """The keys by which everything that belongs to it is marked."""
+        return {"engine": self.engine, "mode": self.mode, "dialect": self.dialect}
+
+    def __str__(self) -> str:
+        return f"{self.engine} {self.mode} {self.dialect}"
