@@ -3,7 +3,7 @@
 GIVEN = $(foreach name,$(sort $(.VARIABLES)),$(if $(filter command,$(origin $(name))),$(call quoted,$(name)=$(value $(name)))))
 quoted = '$(subst ','\'',$(1))'
 .DEFAULT_GOAL := help
-.PHONY: help bench images engine up down bundle load engine-check doctor report verify clean \
+.PHONY: help bench reproduce images engine up down bundle load engine-check doctor report verify clean \
   test check
 
 help: ## list the verbs
@@ -13,6 +13,9 @@ help: ## list the verbs
 
 bench: ## what does a stage cost? (STAGE=join RATE=2000 …)
 	@./tollgate bench $(GIVEN)
+
+reproduce: ## do the paper's claims hold here? (QUICK=1 for a first look; goes on if interrupted)
+	@./tollgate reproduce $(GIVEN)
 
 images: ## build every image of the appliance that is lacking
 	@./tollgate images $(GIVEN)

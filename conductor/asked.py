@@ -6,15 +6,16 @@ import contextlib
 import json
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from conductor.appliance.presence import HDFS, spec_of_image, what_docker_lacks
 from conductor.home import Home, folder_of, path_of
 from contract.engine import EngineSpec, Execution, engine_settings_for, is_number
 from contract.errors import EnvironmentLacking, UsageError, unknown_name
 from contract.settings import RUNTIMES, RunSettings
+from contract.variant import Variant
 from contract.workload import load_workload
 
 #: name → (field of RunSettings, type)
@@ -73,36 +74,45 @@ class EngineChoice:
     image: str | None = None
 
 
+Verb = Literal["bench", "reproduce"]
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A campaign that can be run: every setting checked."""
 
+    verb: Verb
     question: str
     stages: tuple[str, ...]
     #: STAGE=all: each of them is an answer, not only the last
     all_stages: bool
     repeat: int
+    #: of the last stage and the first execution
     settings: RunSettings
     engine: EngineChoice
-    execution: Execution
+    executions: tuple[Execution, ...]
     store: str
     runtime_says: str
+    #: its verdicts are a first look
+    preliminary: bool = False
+    #: what it may take; None: as long as it takes
+    minutes_max: float | None = None
 
     @property
     def spec(self) -> EngineSpec:
         return self.engine.spec
 
-    def for_stage(self, stage: str) -> RunSettings:
+    @property
+    def runs(self) -> int:
+        return self.repeat * len(self.stages) * len(self.executions)
+
+    def variant(self, execution: Execution) -> Variant:
+        """The engine with that mode and dialect."""
+        return Variant(self.spec.name, execution.mode, execution.dialect)
+
+    def for_run(self, stage: str, execution: Execution) -> RunSettings:
         """The settings of a run of that stage."""
-        return RunSettings.from_json(
-            {
-                "settings": self.settings.to_json(),
-                **{k: getattr(self.settings, k) for k in ("workload", "engine", "mode")},
-                "dialect": self.settings.dialect,
-                "runtime": self.settings.runtime,
-                "stage": stage,
-            }
-        )
+        return replace(self.settings, stage=stage, mode=execution.mode, dialect=execution.dialect)
 
 
 def read_words(words: Iterable[str], known: Collection[str] = KNOWN) -> dict[str, str]:
@@ -127,11 +137,34 @@ def understand(words: Iterable[str], home: Home) -> Asked:
     runtime, says = choose_runtime(given)
     workload = load_workload(given.get("WORKLOAD", "traffic"))
     engine = choose_engine(given, home, runtime)
-    spec = engine.spec
-    execution = spec.choose(given.get("MODE"), given.get("DIALECT"))
-    stages = _stages(given, spec)
+    execution = engine.spec.choose(given.get("MODE"), given.get("DIALECT"))
+    stages = _stages(given, engine.spec)
+    asked = given.get("STAGE", "join")
+    what = "each stage" if asked == "all" else workload.stage(asked).name
+    return Asked(
+        "bench",
+        f"What does {what} cost?",
+        stages,
+        asked == "all",
+        repeat_of(given, 1),
+        settings_of(given, engine.spec, execution, stages, runtime),
+        engine,
+        (execution,),
+        store_of(given.get("STORE"), home, runtime),
+        f"{runtime}: {says}",
+    )
+
+
+def settings_of(
+    given: dict[str, str],
+    spec: EngineSpec,
+    execution: Execution,
+    stages: tuple[str, ...],
+    runtime: str,
+) -> RunSettings:
+    """What all runs have in common, and of the last stage what it has besides."""
     values: dict[str, Any] = {
-        field: _number(name, given[name], kind)
+        field: number_of(name, given[name], kind)
         for name, (field, kind) in _RUN_SETTINGS.items()
         if name in given
     }
@@ -148,39 +181,35 @@ def understand(words: Iterable[str], home: Home) -> Asked:
         engine_settings=_engine_settings(given, spec, runtime),
     )
     spec.started(engine_settings_for(spec, settings), settings.instances)
-    repeat = _number("REPEAT", given.get("REPEAT", "1"), int)
+    return settings
+
+
+def repeat_of(given: dict[str, str], default: int) -> int:
+    """How often each stage is run."""
+    repeat = int(number_of("REPEAT", given.get("REPEAT", str(default)), int))
     if not 1 <= repeat <= REPEAT_MAX:
         raise UsageError(f"REPEAT={repeat} cannot be; give 1 to {REPEAT_MAX}")
-    asked = given.get("STAGE", "join")
-    if asked == "all":
-        question = "What does each stage cost?"
-    else:
-        question = f"What does {workload.stage(asked).name} cost?"
-    store = _store(given.get("STORE"), home, runtime)
-    return Asked(
-        question,
-        stages,
-        asked == "all",
-        repeat,
-        settings,
-        engine,
-        execution,
-        store,
-        f"{runtime}: {says}",
-    )
+    return repeat
+
+
+def all_stages(given: dict[str, str], spec: EngineSpec) -> tuple[str, ...]:
+    """Every stage of the workload that the engine claims."""
+    workload = load_workload(given.get("WORKLOAD", "traffic"))
+    claimed = spec.stages.get(workload.name, ())
+    stages = tuple(s.name for s in workload.stages if s.name in claimed)
+    if not stages:
+        raise UsageError(f"engine {spec.name} claims no stage of {workload.name}")
+    return stages
 
 
 def _stages(given: dict[str, str], spec: EngineSpec) -> tuple[str, ...]:
     workload = load_workload(given.get("WORKLOAD", "traffic"))
     asked = given.get("STAGE", "join")
     if asked == "all":
-        claimed = spec.stages.get(workload.name, ())
-        stages = tuple(s.name for s in workload.stages if s.name in claimed)
-        if not stages:
-            raise UsageError(f"engine {spec.name} claims no stage of {workload.name}")
+        stages = all_stages(given, spec)
     else:
         stage = workload.stage(asked)
-        alone = _yes("ALONE", given.get("ALONE", "0"))
+        alone = yes("ALONE", given.get("ALONE", "0"))
         first = () if alone or stage.predecessor is None else (stage.predecessor,)
         stages = (*first, stage.name)
     # the one that was asked for before the one that comes with it
@@ -225,7 +254,7 @@ def choose_engine(given: dict[str, str], home: Home, runtime: str) -> EngineChoi
     return EngineChoice(spec_of_image(image), home.engines, image)
 
 
-def _yes(name: str, text: str) -> bool:
+def yes(name: str, text: str) -> bool:
     if text.lower() in ("1", "yes", "true"):
         return True
     if text.lower() in ("0", "no", "false"):
@@ -233,7 +262,7 @@ def _yes(name: str, text: str) -> bool:
     raise UsageError(f"{name}={text} cannot be; give 1 or 0")
 
 
-def _number(name: str, text: str, kind: type) -> Any:
+def number_of(name: str, text: str, kind: type) -> Any:
     """The text as a number; Python would also take 1_000 and the digits of other scripts."""
     what = "a whole number" if kind is int else "a number"
     try:
@@ -256,7 +285,7 @@ def _source(text: str) -> str:
     return str(path)
 
 
-def _store(text: str | None, home: Home, runtime: str) -> str:
+def store_of(text: str | None, home: Home, runtime: str) -> str:
     if text is None:
         return HDFS if runtime == "docker" else f"file:{home.results}/store"
     uri = _URI.match(text)

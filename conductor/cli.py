@@ -9,14 +9,19 @@ import tempfile
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from conductor.home import TRACE_PREFIX
+from conductor.home import TRACE_PREFIX, Home
 from conductor.interrupts import listen
 from contract.errors import ExitCode, TollgateError, UsageError, unknown_name
+
+if TYPE_CHECKING:
+    from conductor.asked import Asked
 
 USAGE = """usage: ./tollgate VERB [NAME=value …]
 
   bench         run a stage and the one before it, and say what the stage costs
+  reproduce     put the paper's claims to the test     QUICK=1 for a first look, MINUTES= FRESH=1
   engine-check  give an engine the conformance test
   doctor        say what this machine has, what a campaign costs, what would stop it
   report        write a campaign's report anew         CAMPAIGN=results/latest
@@ -27,7 +32,7 @@ USAGE = """usage: ./tollgate VERB [NAME=value …]
   up, down      keep a cluster in containers between campaigns; leave nothing behind
   bundle, load  all images in one file, for where there is no network     BUNDLE=file HOSTS=
 
-settings of bench and doctor, with their defaults:
+settings of bench, reproduce (all but STAGE and ALONE) and doctor, with bench's defaults:
   STAGE=join            ingest parse join tumbling sliding, all; also baseline aggregate window 0–4
   ALONE=0               1: only the asked stage, not the one before it
   REPEAT=1              runs of each stage
@@ -81,6 +86,7 @@ def _keep_trace() -> str:
 def _dispatch(words: list[str]) -> int:
     verbs: dict[str, Callable[[list[str]], int]] = {
         "bench": _bench,
+        "reproduce": _reproduce,
         "engine-check": _engine_check,
         "doctor": _doctor,
         "report": lambda given: _evaluator("report", given),
@@ -98,7 +104,7 @@ def _dispatch(words: list[str]) -> int:
         return ExitCode.VALID
     if words[0] not in verbs:
         raise unknown_name("verb", words[0], verbs)
-    if words[0] in ("bench", "doctor", "engine-check"):
+    if words[0] in ("bench", "reproduce", "doctor", "engine-check"):
         _warn_of_environment(words[1:])
     return verbs[words[0]](words[1:])
 
@@ -119,20 +125,38 @@ def _warn_of_environment(words: list[str]) -> None:
 
 def _bench(words: list[str]) -> int:
     from conductor.asked import understand
-    from conductor.bench import Campaign
-    from conductor.class_archives import archives_folder, make_archives
     from conductor.home import this_checkout
+
+    home = this_checkout(words)
+    return _campaign(understand(words, home), home, ["tollgate", "bench", *words], fresh=True)
+
+
+def _reproduce(words: list[str]) -> int:
+    from conductor.home import this_checkout
+    from conductor.reproduction import understand_reproduction, wants_fresh
+
+    home = this_checkout(words)
+    command = ["tollgate", "reproduce", *words]
+    return _campaign(understand_reproduction(words, home), home, command, fresh=wants_fresh(words))
+
+
+def _campaign(asked: Asked, home: Home, command: list[str], *, fresh: bool) -> int:
+    """Run a campaign, or what is left of one that was interrupted; print its answer."""
+    from conductor.campaign import Campaign
+    from conductor.class_archives import archives_folder, make_archives
     from conductor.lock import only_one
     from conductor.progress import Progress
+    from conductor.resuming import go_on
     from conductor.sources import look_at_source
     from conductor.summary import summary_lines
 
-    home, progress = this_checkout(words), Progress()
-    asked = understand(words, home)
+    progress = Progress()
     look_at_source(asked.settings, home.path)
     progress.say(f"runtime {asked.runtime_says}")
     with only_one(home, progress):
-        campaign = Campaign(asked, home, progress, ["tollgate", "bench", *words])
+        campaign = Campaign(asked, home, progress, command)
+        if not fresh:
+            go_on(campaign, progress.say)
         result = campaign.execute()
         print("\n".join(summary_lines(result, campaign.folder)))
         print(f"report: {_shown(campaign.folder.report)}", flush=True)
@@ -157,9 +181,12 @@ def _doctor(words: list[str]) -> int:
     from conductor.asked import understand
     from conductor.doctor import examine
     from conductor.home import this_checkout
+    from conductor.reproduction import understand_reproduction
 
     home = this_checkout(words)
-    lines, stopped = examine(understand(words, home), home)
+    reproducing = words[:1] == ["reproduce"]
+    asked = understand_reproduction(words[1:], home) if reproducing else understand(words, home)
+    lines, stopped = examine(asked, home)
     print("\n".join(lines))
     return ExitCode.FAILURE if stopped else ExitCode.VALID
 

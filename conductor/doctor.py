@@ -36,6 +36,8 @@ MONITORING_BYTES = 200 * MIB
 DOCKER_ROOT = "/var/lib/docker"
 CONTAINERS = "containers"
 RECORD_BYTES = 260
+#: of the bytes of its topics, what a run leaves: they are stored compressed
+KEPT_SHARE = 0.3
 #: once a campaign, and around each run
 AROUND_S = {"embedded": (25.0, 32.0), "docker": (45.0, 58.0)}
 FETCH_S = 150.0
@@ -55,7 +57,6 @@ class Cost:
 def cost_of(asked: Asked) -> Cost:
     """Estimate from the settings."""
     settings = asked.settings
-    runs = asked.repeat * len(asked.stages)
     own = engine_settings_for(asked.spec, settings)
     told = own.get("memory_mb")
     heap = int(told if is_number(told) else HEAP_MB) * MIB
@@ -72,13 +73,24 @@ def cost_of(asked: Asked) -> Cost:
     if settings.runtime == "docker":
         memory += cluster_bytes(0)
     records = settings.rate * (settings.fed_s + 20) * 2
-    kept = records * RECORD_BYTES * runs
-    once_s, around_s = AROUND_S[settings.runtime]
+    a_run = records * RECORD_BYTES
+    # brokers hold the topics of a repetition, and go with it
+    held = a_run * settings.replication * asked.runs / asked.repeat
     return Cost(
-        seconds=once_s + runs * (settings.fed_s + around_s),
+        seconds=asked.repeat * block_s(settings.runtime) + asked.runs * run_s(asked),
         memory_bytes=memory + EVALUATOR_BYTES + PUBLISHER_BYTES,
-        disk_bytes=int(kept * (settings.replication + 1)),
+        disk_bytes=int(held + a_run * asked.runs * KEPT_SHARE),
     )
+
+
+def block_s(runtime: str) -> float:
+    """What it takes to have brokers and evaluator up, once a repetition."""
+    return AROUND_S[runtime][0]
+
+
+def run_s(asked: Asked) -> float:
+    """What a run takes, with the start of its engine and its evaluation."""
+    return asked.settings.fed_s + AROUND_S[asked.settings.runtime][1]
 
 
 def cluster_bytes(brokers: int) -> int:
@@ -90,6 +102,12 @@ def lacks(asked: Asked, home: Home) -> list[str]:
     """What would stop the campaign, each in a sentence."""
     cost, settings = cost_of(asked), asked.settings
     problems: list[str] = []
+    if asked.minutes_max is not None and cost.seconds > asked.minutes_max * 60:
+        problems.append(
+            f"{asked.runs} runs take about {cost.seconds / 60:.0f} minutes and "
+            f"MINUTES={asked.minutes_max:g} were given; a lower REPEAT or a shorter DURATION "
+            f"would take less"
+        )
     available = psutil.virtual_memory().available
     if settings.runtime == "docker" and noted(home) is not None:
         # what is needed is in part taken already, by the cluster that is kept
@@ -152,8 +170,8 @@ def examine(asked: Asked, home: Home) -> tuple[list[str], bool]:
         f"load        {os.getloadavg()[0]:.1f} now (a quiet machine measures better)",
         *brought,
         f"runtime     {asked.runtime_says}",
-        f"engine      {asked.spec.name} {asked.spec.version}, {asked.execution.mode}, "
-        f"{asked.execution.dialect}",
+        f"engine      {asked.spec.name} {asked.spec.version}, "
+        + "; ".join(f"{each.mode}, {each.dialect}" for each in asked.executions),
         f"brokers     {settings.brokers} Kafka, replication {settings.replication}",
         f"runs        {', '.join(asked.stages)}" + (f", {asked.repeat} times" * (asked.repeat > 1)),
         f"will take   about {cost.seconds / 60:.1f} minutes, {cost.memory_bytes / GIB:.1f} GiB "

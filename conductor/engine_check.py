@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from conductor.asked import EngineChoice, choose_engine, choose_runtime, read_words
-from conductor.bench import EVALUATE_S_MAX, keep_broker_logs, run_order
+from conductor.campaign import EVALUATE_S_MAX, keep_broker_logs, run_order
 from conductor.evaluating import Evaluator
 from conductor.golden import Golden, golden_of
 from conductor.home import Home

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from conductor.summary_claims import claims_lines
 from contract.results import CampaignFolder, read_json
 from contract.workload import load_workload
 
@@ -17,6 +18,8 @@ VERDICTS = {
 
 def summary_lines(campaign: dict[str, Any], folder: CampaignFolder) -> list[str]:
     """What a user reads at the end of a campaign."""
+    if campaign["verb"] == "reproduce":
+        return claims_lines(campaign, folder)
     lines = [campaign["question"], ""]
     lines += [f"  {sentence}" for sentence in _answers(campaign)]
     lines += ["", *_table(folder, campaign), ""]
@@ -68,7 +71,7 @@ def _table(folder: CampaignFolder, campaign: dict[str, Any]) -> list[str]:
     for entry in campaign["runs"]:
         path = folder.path / entry["path"] / "run.json"
         if not path.exists():
-            rows.append((entry["stage"], *["–"] * 7, entry["ended"]))
+            rows.append((entry["stage"], *["–"] * 7, entry["ended"] or "not run"))
             continue
         rows.append(_row(read_json(path)))
     widths = [max(len(row[i]) for row in rows) for i in range(len(head))]

@@ -48,6 +48,10 @@ HOST_BUSY_SHARE = 0.90
 HOST_NOISE_SHARE = 0.05
 CHECKPOINTS_MIN = 3
 RUNS_MIN = 3
+#: brokers stamp whole milliseconds
+CLOCK_GRAIN_MS = 1.0
+#: of every interval that is told
+CONFIDENCE = 0.95
 SAMPLES_BEYOND_QUANTILE = 10
 STALL_GAP_MS_MIN = 100.0
 STALL_GAP_MEDIANS = 10.0

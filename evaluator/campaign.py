@@ -1,43 +1,15 @@
-"""Sum up a campaign: figures and prices from its runs, hashes of its files, campaign.json."""
+"""Sum up a campaign: figures, prices, effects and claims from its runs, hashes of its files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow.parquet as pq
-
 from contract.doubts import RUNS_MIN, Doubt
-from contract.results import (
-    ATTRIBUTIONS,
-    CampaignFolder,
-    RunFolder,
-    read_json,
-    sha256_of,
-    write_json,
-)
-from contract.workload import load_workload
-from evaluator.evidence import FloatArray, IntArray
-from evaluator.latency import INPUT_OF
-from evaluator.prices import Estimate, Histogram, estimate, price
-
-_SEED = 20180701
-_BATCH_ROWS = 1 << 18
-
-
-@dataclass(frozen=True, slots=True)
-class EndedRun:
-    """A run of the campaign that left a run.json."""
-
-    folder: RunFolder
-    workload: str
-    stage: str
-    valid: bool
-    #: attribution → median
-    p50_ms: dict[str, float | None]
+from contract.results import CampaignFolder, read_json, sha256_of, write_json
+from evaluator.claims import claims
+from evaluator.comparisons import effects, figures, prices
+from evaluator.estimates import Samples, ended_runs
 
 
 def finish_campaign(campaign_dir: Path) -> tuple[bool, Path]:
@@ -52,121 +24,50 @@ def write_campaign(campaign_dir: Path) -> dict[str, Any]:
     """Write campaign.json from the conductor's conditions and the runs."""
     folder = CampaignFolder(campaign_dir)
     told = read_json(folder.conditions)
-    runs = ended_runs(folder)
-    rng = np.random.default_rng(_SEED)
-    estimates = _estimates(runs, rng)
-    whole = len(runs) == len(told["runs"]) and bool(told["complete"])
+    samples = Samples(ended_runs(folder))
     value = {
         **told,
-        "valid": whole and bool(runs) and all(run.valid for run in runs),
-        "figures": _figures(runs, estimates),
-        "prices": _prices(runs, estimates),
-        "doubts": [doubt.to_json() for doubt in _doubts(runs)],
+        "valid": is_valid(told, samples),
+        "figures": figures(samples),
+        "prices": prices(samples),
+        "effects": effects(samples),
+        "claims": claims(samples, told["settings"]["workload"]) if tests_claims(told) else [],
+        "doubts": [doubt.to_json() for doubt in _doubts(told, samples)],
         "files": _hashes(folder),
     }
     write_json(folder.campaign_json, value)
     return value
 
 
-def ended_runs(folder: CampaignFolder) -> list[EndedRun]:
-    """The runs that left a run.json, in their order."""
-    found = []
-    for run in folder.runs():
-        if run.run_json.exists():
-            told = read_json(run.run_json)
-            p50_ms = {name: told["latency_ms"][name]["p50"] for name in ATTRIBUTIONS}
-            valid = bool(told["valid"])
-            found.append(EndedRun(run, told["workload"], told["stage"], valid, p50_ms))
-    return found
+def is_valid(told: dict[str, Any], samples: Samples) -> bool:
+    """Whether all that was planned was run, and nothing of it is to be doubted."""
+    whole = len(samples.runs) == len(told["runs"]) and bool(told["complete"])
+    return whole and bool(samples.runs) and all(run.valid for run in samples.runs)
 
 
-def _counting(runs: list[EndedRun], stage: str) -> list[EndedRun]:
-    """The runs that a stage's figure is taken from: the valid ones where there are any."""
-    of_stage = [run for run in runs if run.stage == stage]
-    return [run for run in of_stage if run.valid] or of_stage
+def tests_claims(told: dict[str, Any]) -> bool:
+    """Only a reproduction is planned so that claims can be tested."""
+    return bool(told["verb"] == "reproduce")
 
 
-def _estimates(runs: list[EndedRun], rng: np.random.Generator) -> dict[tuple[str, str], Estimate]:
-    found = {}
-    for stage in dict.fromkeys(run.stage for run in runs):
-        for attribution in ATTRIBUTIONS:
-            histograms, medians_ms = [], []
-            for run in _counting(runs, stage):
-                histogram = Histogram.of(_latencies(run.folder, attribution))
-                p50_ms = run.p50_ms[attribution]
-                if histogram is not None and p50_ms is not None:
-                    histograms.append(histogram)
-                    medians_ms.append(p50_ms)
-            if histograms:
-                found[stage, attribution] = estimate(histograms, medians_ms, rng)
-    return found
-
-
-def _latencies(run: RunFolder, attribution: str) -> Iterator[tuple[IntArray, FloatArray]]:
-    columns = ["slot", "output_ms", INPUT_OF[attribution]]
-    if not run.latency.exists():
-        return
-    for batch in pq.ParquetFile(run.latency).iter_batches(_BATCH_ROWS, columns=columns):
-        since_ms = batch[columns[2]].cast("float64").to_numpy(zero_copy_only=False)
-        yield batch["slot"].to_numpy().astype(np.int64), batch["output_ms"].to_numpy() - since_ms
-
-
-def _figures(
-    runs: list[EndedRun], estimates: dict[tuple[str, str], Estimate]
-) -> list[dict[str, Any]]:
-    return [
-        {
-            "stage": stage,
-            "runs": sum(run.stage == stage for run in runs),
-            "valid_runs": sum(run.stage == stage and run.valid for run in runs),
-            "attribution": attribution,
-            "p50_ms": found.p50_ms,
-            "low_ms": found.low_ms,
-            "high_ms": found.high_ms,
-            "method": found.method,
-        }
-        for (stage, attribution), found in estimates.items()
+def _doubts(told: dict[str, Any], samples: Samples) -> list[Doubt]:
+    """A price that nobody asked for (ALONE=1) is lacking to nobody."""
+    if len(told["stages"]) < 2:
+        return []
+    several = len(samples.variants) > 1
+    few = [
+        f"{stage}{f' {variant.mode} {variant.dialect}' * several} ({count})"
+        for variant in samples.variants
+        for stage in samples.stages(variant)
+        if (count := len(samples.valid(variant, stage))) < RUNS_MIN
     ]
-
-
-def _prices(
-    runs: list[EndedRun], estimates: dict[tuple[str, str], Estimate]
-) -> list[dict[str, Any]]:
-    """Of each stage whose predecessor was run too, both with valid runs."""
-    valid = {run.stage for run in runs if run.valid}
-    workloads = {run.stage: load_workload(run.workload) for run in runs}
-    found = []
-    for (stage, attribution), own in estimates.items():
-        predecessor = workloads[stage].stage(stage).predecessor
-        before = estimates.get((predecessor or "", attribution))
-        if before is None or not {stage, predecessor} <= valid:
-            continue
-        told = price(own, before)
-        found.append(
-            {
-                "stage": stage,
-                "predecessor": predecessor,
-                "attribution": attribution,
-                "price_ms": told.price_ms,
-                "low_ms": told.low_ms,
-                "high_ms": told.high_ms,
-                "method": told.method,
-                "verdict": told.verdict,
-            }
-        )
-    return found
-
-
-def _doubts(runs: list[EndedRun]) -> list[Doubt]:
-    counts = {run.stage: 0 for run in runs}
-    for run in runs:
-        counts[run.stage] += run.valid
-    few = [f"{stage} ({count})" for stage, count in counts.items() if count < RUNS_MIN]
     if not few:
         return []
+    every = len(few) == sum(len(samples.stages(variant)) for variant in samples.variants)
+    which = "each stage" if every and len(few) > 2 else ", ".join(few)
     says = (
-        f"Fewer than {RUNS_MIN} valid runs of {', '.join(few)}: "
-        "no price that they are part of has a verdict."
+        f"Fewer than {RUNS_MIN} valid runs of {which}: no price that they are part of has a "
+        f"verdict."
     )
     return [Doubt("few-runs", says)]
 

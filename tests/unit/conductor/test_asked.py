@@ -126,7 +126,7 @@ def test_only_where_all_stages_are_asked_for_each_is_an_answer(home: Home) -> No
 
 def test_each_run_gets_the_settings_of_its_stage(home: Home) -> None:
     asked = understand(["STAGE=2", "RATE=640", "MODE=micro-batch", "CHECKPOINT=7"], home)
-    parse, join = (asked.for_stage(stage) for stage in asked.stages)
+    parse, join = (asked.for_run(stage, asked.executions[0]) for stage in asked.stages)
     assert (parse.stage, join.stage) == ("parse", "join")
     assert join == asked.settings
     assert (parse.rate, parse.mode, parse.dialect) == (640, "micro-batch", "windowed")
@@ -216,7 +216,8 @@ def test_mode_and_dialect_must_be_a_pair_of_the_engine(home: Home) -> None:
         ([], ("real-time", "eager")),
     ):
         asked = understand(words, home)
-        assert (asked.execution.mode, asked.execution.dialect) == pair
+        (execution,) = asked.executions
+        assert (execution.mode, execution.dialect) == pair
         assert (asked.settings.mode, asked.settings.dialect) == pair
     refused(["MODE=real-time", "DIALECT=windowed"], home, "does not run real-time with windowed")
 

@@ -80,8 +80,9 @@ def test_time_and_disk_grow_with_every_run(home: Home) -> None:
         cost_of(ask(home, *words))
         for words in (["STAGE=2", "ALONE=1"], ["STAGE=2"], ["STAGE=2", "REPEAT=3"])
     )
-    assert two.disk_bytes == 2 * one.disk_bytes
-    assert six.disk_bytes == 3 * two.disk_bytes
+    assert two.disk_bytes == pytest.approx(2 * one.disk_bytes, abs=2)
+    # brokers go with their repetition, what is stored stays
+    assert two.disk_bytes < six.disk_bytes < 3 * two.disk_bytes
     assert one.seconds < two.seconds < six.seconds
     # what is done once is not paid for again
     assert two.seconds < 2 * one.seconds

@@ -41,6 +41,7 @@ def run(stage: str, **changes: Any) -> dict[str, Any]:
 def campaign(**changes: Any) -> dict[str, Any]:
     value: dict[str, Any] = {
         "settings": {"workload": "traffic"},
+        "verb": "bench",
         "question": "What does join cost?",
         "stages": ["parse", "join"],
         "asked_all": False,

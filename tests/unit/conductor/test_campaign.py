@@ -13,11 +13,13 @@ import pytest
 
 from conductor.appliance.presence import HDFS
 from conductor.asked import understand
-from conductor.bench import Campaign, keep_broker_logs, point_latest_at
+from conductor.campaign import Campaign, keep_broker_logs, point_latest_at
 from conductor.conditions import Seen
 from conductor.home import Home
 from conductor.java import Java
 from conductor.progress import Progress
+from conductor.reproduction import understand_reproduction
+from conductor.resuming import go_on
 from conductor.run_plan import RunPlan
 from conductor.runtimes import Ready
 from contract.errors import EnvironmentLacking, ServiceFailed
@@ -83,6 +85,7 @@ class World:
         self.asked: list[tuple[Any, ...]] = []
         self._given: dict[str, Any] = {}
         self.told = io.StringIO()
+        self.plans: list[RunPlan] = []
 
     # as the evaluator
 
@@ -116,6 +119,7 @@ class World:
         name = plan.folder.path.name
         seen = Seen()
         self.beside.append(plan.beside)
+        self.plans.append(plan)
 
         def execute() -> None:
             self.happened.append(f"start {name}")
@@ -150,22 +154,32 @@ class World:
         asked = understand(words, self.home)
         return Campaign(asked, self.home, Progress(self.told), ["tollgate", "bench", *words])
 
+    def reproduction(self, *words: str) -> Campaign:
+        asked = understand_reproduction(words, self.home)
+        return Campaign(asked, self.home, Progress(self.told), ["tollgate", "reproduce", *words])
+
 
 @pytest.fixture
 def world(home: Home, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     """No broker, no engine, no evaluator: their fakes."""
     made = World(home, clock, tmp_path)
-    monkeypatch.setattr("conductor.bench.find_java", lambda _: Java(Path("/java"), "21"))
-    monkeypatch.setattr("conductor.bench.have_runtime", made.have_runtime)
-    monkeypatch.setattr("conductor.bench.lacks", lambda *_: [])
-    monkeypatch.setattr("conductor.bench.services", made.services)
-    monkeypatch.setattr("conductor.bench.Run", made.run)
-    monkeypatch.setattr("conductor.bench.rehearse", made.rehearse)
+    monkeypatch.setattr("conductor.campaign.find_java", lambda _: Java(Path("/java"), "21"))
+    monkeypatch.setattr("conductor.campaign.have_runtime", made.have_runtime)
+    monkeypatch.setattr("conductor.campaign.lacks", lambda *_: [])
+    monkeypatch.setattr("conductor.campaign.services", made.services)
+    monkeypatch.setattr("conductor.campaign.Run", made.run)
+    monkeypatch.setattr("conductor.campaign.rehearse", made.rehearse)
     return made
 
 
-def test_the_brokers_are_warmed_up_before_the_first_run_only(world: World) -> None:
-    world.campaign("STAGE=2", "REPEAT=2").execute()
+def test_each_repetition_has_brokers_of_its_own_that_are_warmed_up_once(world: World) -> None:
+    campaign = world.campaign("STAGE=2", "REPEAT=2")
+    campaign.execute()
+    first, _, third, _ = (f"{run.number}-{run.stage}" for run in campaign.order)
+    assert world.rehearsed == [first, third]
+    assert [i for i, what in enumerate(world.happened) if what == "down"] == [8, 18]
+    world.rehearsed.clear()
+    world.campaign("STAGE=2").execute()
     assert world.rehearsed == ["1-parse"]
 
 
@@ -182,14 +196,19 @@ def test_a_run_is_judged_while_the_next_ones_engine_starts(world: World) -> None
     assert world.home.results.joinpath("latest").readlink() == Path(campaign.campaign_id)
 
 
-def test_stages_alternate_so_that_a_slow_hour_hits_both(world: World) -> None:
-    result = world.campaign("STAGE=2", "REPEAT=2").execute()
-    assert [(r["path"], r["stage"], r["repetition"]) for r in result["runs"]] == [
-        ("runs/1-parse", "parse", 1),
-        ("runs/2-join", "join", 1),
-        ("runs/3-parse", "parse", 2),
-        ("runs/4-join", "join", 2),
+def test_each_repetition_holds_every_stage_in_an_order_that_the_seed_gives(world: World) -> None:
+    result = world.campaign("STAGE=all", "REPEAT=3").execute()
+    blocks = [
+        [run["stage"] for run in result["runs"] if run["repetition"] == repetition]
+        for repetition in (1, 2, 3)
     ]
+    assert {tuple(sorted(block)) for block in blocks} == {tuple(sorted(result["stages"]))}
+    assert len({tuple(block) for block in blocks}) > 1
+    assert [run["path"] for run in result["runs"]][:1] == [f"runs/1-{blocks[0][0]}"]
+    again = world.campaign("STAGE=all", "REPEAT=3").order
+    assert [run.stage for run in again] == [run["stage"] for run in result["runs"]]
+    other = world.campaign("STAGE=all", "REPEAT=3", "SEED=2").order
+    assert [run.stage for run in other] != [run["stage"] for run in result["runs"]]
 
 
 def test_what_each_run_came_to_is_told(world: World) -> None:
@@ -210,7 +229,7 @@ def test_a_death_ends_the_campaign_which_is_judged_and_said_all_the_same(world: 
     assert world.happened == [
         *("start 1-parse", "end 1-parse", "give 1-parse", "take 1-parse", "campaign", "down")
     ]
-    assert [run["ended"] for run in result["runs"]] == ["failed"]
+    assert [run["ended"] for run in result["runs"]] == ["failed", None]
     assert result["complete"] is False
     assert result["says"] == (
         "spark died in run runs/1-parse: it ended with exit code 137; its log ends:\n  a\n  b"
@@ -224,6 +243,7 @@ def test_an_interruption_leaves_conditions_that_say_so_and_no_campaign(world: Wo
         campaign.execute()
     left = read_json(campaign.folder.conditions)
     assert [run["ended"] for run in left["runs"]] == ["valid", "interrupted"]
+    assert [told["runs"] for told in left["interruptions"]] == [["runs/2-join"]]
     assert (left["complete"], left["says"]) == (False, "interrupted by the user")
     assert not campaign.folder.campaign_json.exists()
     assert not (world.home.results / "latest").exists()
@@ -247,7 +267,7 @@ def test_an_interruption_while_all_is_taken_down_takes_nothing_from_the_answer(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("conductor.bench.point_latest_at", interrupted)
+    monkeypatch.setattr("conductor.campaign.point_latest_at", interrupted)
     campaign = world.campaign("STAGE=ingest")
     with pytest.raises(KeyboardInterrupt):
         campaign.execute()
@@ -269,7 +289,7 @@ def test_a_failure_of_the_evaluator_is_raised(world: World) -> None:
 def test_what_the_machine_lacks_is_said_before_anything_is_started(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("conductor.bench.lacks", lambda *_: ["too little memory", "and disk"])
+    monkeypatch.setattr("conductor.campaign.lacks", lambda *_: ["too little memory", "and disk"])
     campaign = world.campaign("STAGE=2")
     with pytest.raises(EnvironmentLacking, match=r"^too little memory$"):
         campaign.execute()
@@ -286,19 +306,22 @@ def test_a_campaign_tells_what_was_asked_and_with_what(world: World) -> None:
     assert told["campaign_id"].split("-")[2] == "join"
     assert (told["stages"], told["repeat"]) == (["parse", "join"], 1)
     settings = told["settings"]
-    assert (settings["rate"], settings["mode"], settings["dialect"]) == (
-        *(640, "micro-batch", "windowed"),
+    assert settings["rate"] == 640 and not {"mode", "dialect", "engine"} & settings.keys()
+    (variant,) = told["variants"]
+    assert (variant["engine"], variant["mode"], variant["dialect"]) == (
+        *("spark", "micro-batch", "windowed"),
     )
-    assert settings["engine_settings"]["linger_ms"] == 3
-    assert settings["engine_settings"]["watermark_ms"] == 500
+    assert variant["settings"]["linger_ms"] == 3
+    assert variant["settings"]["watermark_ms"] == 500
+    assert told["verb"] == "bench" and not told["preliminary"]
     assert world.campaign("STAGE=all").campaign_id.split("-")[2] == "all"
     assert world.campaign().campaign_id != world.campaign().campaign_id
 
 
 def test_a_campaign_tells_the_checkpoint_interval_that_its_engine_is_given(world: World) -> None:
-    told = world.campaign("CHECKPOINT=7").conditions["settings"]
-    assert told["checkpoint_s"] == 7
-    assert told["engine_settings"]["checkpoint_s"] == 7
+    told = world.campaign("CHECKPOINT=7").conditions
+    assert told["settings"]["checkpoint_s"] == 7
+    assert told["variants"][0]["settings"]["checkpoint_s"] == 7
 
 
 @pytest.mark.parametrize(("word", "asked_all"), [("STAGE=all", True), ("STAGE=2", False)])
@@ -327,7 +350,7 @@ def test_containers_need_no_java_of_this_machine(
     def no_java(_: object) -> Java:
         raise EnvironmentLacking("no Java 17 or newer was found")
 
-    monkeypatch.setattr("conductor.bench.find_java", no_java)
+    monkeypatch.setattr("conductor.campaign.find_java", no_java)
     campaign = world.campaign("STAGE=2")
     result = campaign.execute()
     (asked,) = world.asked
@@ -355,3 +378,115 @@ def test_what_is_in_the_appliances_own_store_is_copied_beside_the_results(world:
 def test_the_evaluators_own_cpu_is_known_by_its_process(world: World) -> None:
     world.campaign("STAGE=2").execute()
     assert world.beside == [(NO_PID,)] * 2
+
+
+QUICK = ("QUICK=1", "MODE=real-time")
+
+
+def interrupted(world: World, at: int, *words: str) -> Campaign:
+    """A reproduction that was interrupted in that run."""
+    campaign = world.reproduction(*words)
+    planned = campaign.order[at - 1]
+    name = f"{planned.number}-{planned.stage}"
+    world.errors[name] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        campaign.execute()
+    del world.errors[name]
+    return campaign
+
+
+def test_a_reproduction_goes_on_where_it_was_interrupted(world: World) -> None:
+    before = interrupted(world, 3, *QUICK)
+    assert "the same command goes on" in world.told.getvalue()
+    (before.folder.run(3, before.order[2].stage).path).mkdir(parents=True, exist_ok=True)
+    world.happened.clear()
+    after = world.reproduction(*QUICK)
+    said: list[str] = []
+    go_on(after, said.append)
+    assert "2 of 5 runs" in said[0] and before.campaign_id in said[0]
+    result = after.execute()
+    assert result["campaign_id"] == before.campaign_id
+    started = [what for what in world.happened if what.startswith("start")]
+    assert [what[6] for what in started] == ["3", "4", "5"]
+    assert [run["ended"] for run in result["runs"]] == ["valid"] * 5
+    assert result["complete"] is True and len(result["interruptions"]) == 1
+    # an attempt after an interruption meets no topics of the one before
+    assert len({plan.run_id for plan in world.plans}) == 6
+
+
+def test_a_reproduction_that_was_killed_goes_on_too(world: World) -> None:
+    before = world.reproduction(*QUICK)
+    first, second = before.order[:2]
+    before.conditions["runs"][0]["ended"] = "valid"
+    for planned in (first, second):
+        before.folder.run(planned.number, planned.stage).path.mkdir(parents=True)
+    write_json(before.folder.conditions, before.conditions)
+    after = world.reproduction(*QUICK)
+    go_on(after, lambda _: None)
+    result = after.execute()
+    assert result["campaign_id"] == before.campaign_id
+    (told,) = result["interruptions"]
+    assert told["runs"] == [f"runs/2-{second.stage}"]
+
+
+@pytest.mark.parametrize("word", ["RATE=400", "SEED=2", "REPEAT=2", "MODE=micro-batch"])
+def test_what_is_asked_otherwise_is_another_campaign(world: World, word: str) -> None:
+    before = interrupted(world, 3, *QUICK)
+    after = world.reproduction(*QUICK, word)
+    said: list[str] = []
+    go_on(after, said.append)
+    assert said == [] and after.campaign_id != before.campaign_id
+
+
+@pytest.mark.parametrize(
+    ("part", "name"), [("machine", "cpu_model"), ("pins", "sources_sha256"), ("pins", "packages")]
+)
+def test_runs_of_another_machine_or_make_are_never_mixed(
+    world: World, part: str, name: str
+) -> None:
+    before = interrupted(world, 3, *QUICK)
+    told = read_json(before.folder.conditions)
+    told[part][name] = "another"
+    write_json(before.folder.conditions, told)
+    after = world.reproduction(*QUICK)
+    said: list[str] = []
+    go_on(after, said.append)
+    assert after.campaign_id != before.campaign_id
+    assert f"{name} was another" in said[0] and "a new campaign begins" in said[0]
+
+
+def test_a_commit_that_changes_no_source_ends_no_campaign(world: World) -> None:
+    before = interrupted(world, 3, *QUICK)
+    told = read_json(before.folder.conditions)
+    told["pins"]["git_commit"] = "another"
+    write_json(before.folder.conditions, told)
+    after = world.reproduction(*QUICK)
+    go_on(after, lambda _: None)
+    assert after.campaign_id == before.campaign_id
+
+
+def test_a_death_in_a_series_is_told_and_the_rest_goes_on_with_fresh_brokers(world: World) -> None:
+    campaign = world.reproduction(*QUICK)
+    planned = campaign.order[1]
+    death = {"service": "spark", "exit_code": 1, "says": "ended with exit code 1", "log_tail": []}
+    world.deaths[f"2-{planned.stage}"] = death
+    result = campaign.execute()
+    assert [run["ended"] for run in result["runs"]] == ["valid", "failed", *["valid"] * 3]
+    assert world.happened.count("down") == 2 and result["complete"] is True
+    assert f"spark died in run runs/2-{planned.stage}" in world.told.getvalue()
+
+
+def test_a_series_in_which_all_dies_is_given_up(world: World) -> None:
+    campaign = world.reproduction(*QUICK)
+    death = {"service": "spark", "exit_code": 1, "says": "ended with exit code 1", "log_tail": []}
+    world.deaths.update({f"{p.number}-{p.stage}": death for p in campaign.order})
+    result = campaign.execute()
+    assert [run["ended"] for run in result["runs"]] == [*["failed"] * 3, None, None]
+    assert result["complete"] is False and "spark died" in result["says"]
+
+
+def test_a_series_says_from_the_start_how_long_it_takes(world: World) -> None:
+    world.reproduction(*QUICK).execute()
+    told = world.told.getvalue()
+    assert "5 runs, about 7 min, until" in told
+    assert "left: " in told

@@ -1,0 +1,96 @@
+"""Write down what a campaign was asked to do, and what each of its runs is told; starts nothing."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from conductor.appliance.presence import HDFS
+from conductor.asked import Asked
+from conductor.home import Home
+from conductor.java import Java
+from conductor.machine import machine_facts, pins
+from conductor.order import Planned
+from conductor.run_plan import RunPlan
+from contract.engine import Execution, engine_settings_for
+from contract.results import SCHEMA, RunFolder
+
+#: what each variant has of its own
+_OF_A_VARIANT = ("engine",)
+
+
+def conditions_asked(
+    asked: Asked, home: Home, java: Java | None, command: list[str], order: Sequence[Planned]
+) -> dict[str, Any]:
+    """The conditions of a campaign of which no run has been made."""
+    started = datetime.now(UTC)
+    if asked.verb == "bench":
+        name = "all" if asked.all_stages else asked.stages[-1]
+    else:
+        name = "quick" if asked.preliminary else asked.verb
+    return {
+        "schema": SCHEMA,
+        "campaign_id": f"{started:%Y%m%d-%H%M%S}-{name}-{secrets.token_hex(2)}",
+        "verb": asked.verb,
+        "question": asked.question,
+        "command": command,
+        "started_at": f"{started:%Y-%m-%dT%H:%M:%SZ}",
+        "ended_at": None,
+        "settings": _common_settings(asked),
+        "variants": [_variant(asked, execution) for execution in asked.executions],
+        "stages": list(asked.stages),
+        "asked_all": asked.all_stages,
+        "repeat": asked.repeat,
+        "preliminary": asked.preliminary,
+        "runs": [_entry(asked, planned) for planned in order],
+        "interruptions": [],
+        "machine": machine_facts(java),
+        "pins": pins(home, java),
+        "store": asked.store,
+        # where it can be read once the cluster has gone
+        "store_kept": f"file:{home.results}/store" if asked.store == HDFS else None,
+        "complete": False,
+        "says": None,
+    }
+
+
+def _common_settings(asked: Asked) -> dict[str, Any]:
+    settings = asked.settings
+    told = {k: v for k, v in settings.to_json().items() if k not in _OF_A_VARIANT}
+    return {"workload": settings.workload, "runtime": settings.runtime, **told}
+
+
+def _variant(asked: Asked, execution: Execution) -> dict[str, Any]:
+    settings = asked.for_run(asked.stages[-1], execution)
+    return {
+        **asked.variant(execution).to_json(),
+        "engine_version": asked.spec.version,
+        "settings": engine_settings_for(asked.spec, settings),
+    }
+
+
+def _entry(asked: Asked, planned: Planned) -> dict[str, Any]:
+    return {
+        "path": f"runs/{planned.number}-{planned.stage}",
+        "stage": planned.stage,
+        **asked.variant(planned.execution).to_json(),
+        "repetition": planned.repetition,
+        "ended": None,
+    }
+
+
+def run_plan(
+    asked: Asked, planned: Planned, folder: RunFolder, campaign_id: str, attempt: int
+) -> RunPlan:
+    """What the run is told; an attempt after an interruption gets topics of its own."""
+    again = f"-{attempt}" if attempt > 1 else ""
+    return RunPlan(
+        run_id=f"{campaign_id}-{planned.number}-{planned.stage}{again}",
+        folder=folder,
+        settings=asked.for_run(planned.stage, planned.execution),
+        spec=asked.spec,
+        execution=planned.execution,
+        engine_folder=asked.engine.folder,
+    )

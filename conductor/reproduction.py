@@ -1,0 +1,84 @@
+"""What a reproduction is asked: every stage, mode and dialect, repeated; or a quick look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from conductor.asked import (
+    KNOWN,
+    Asked,
+    all_stages,
+    choose_engine,
+    choose_runtime,
+    number_of,
+    read_words,
+    repeat_of,
+    settings_of,
+    store_of,
+    yes,
+)
+from conductor.home import Home
+from contract.engine import EngineSpec, Execution
+from contract.errors import UsageError
+
+OWN = ("QUICK", "MINUTES", "FRESH")
+REPRODUCE_KNOWN = (*(name for name in KNOWN if name not in ("STAGE", "ALONE")), *OWN)
+REPEAT = 5
+#: a window that holds three checkpoints, and no more than that
+QUICK_SETTINGS = {"WARMUP": "8", "DURATION": "30", "COOLDOWN": "4", "REPEAT": "1"}
+#: micro-batches go on getting shorter for minutes; this is where most of it is behind them
+FULL_SETTINGS = {"WARMUP": "20"}
+
+
+def understand_reproduction(words: Iterable[str], home: Home) -> Asked:
+    """Check all that was asked for; nothing has been started when this fails."""
+    given = read_words(words, REPRODUCE_KNOWN)
+    quick = yes("QUICK", given.get("QUICK", "0"))
+    given = {**(QUICK_SETTINGS if quick else FULL_SETTINGS), **given}
+    runtime, says = choose_runtime(given)
+    engine = choose_engine(given, home, runtime)
+    spec = engine.spec
+    executions = _executions(given, spec, quick)
+    stages = all_stages(given, spec)
+    minutes = given.get("MINUTES")
+    return Asked(
+        verb="reproduce",
+        question="Do the paper's claims hold here?",
+        stages=stages,
+        all_stages=True,
+        repeat=repeat_of(given, REPEAT),
+        settings=settings_of(given, spec, executions[0], stages, runtime),
+        engine=engine,
+        executions=executions,
+        store=store_of(given.get("STORE"), home, runtime),
+        runtime_says=f"{runtime}: {says}",
+        preliminary=quick,
+        minutes_max=_minutes(minutes) if minutes else None,
+    )
+
+
+def _minutes(text: str) -> float:
+    minutes = float(number_of("MINUTES", text, float))
+    if not 0 < minutes <= 7 * 24 * 60:
+        raise UsageError(f"MINUTES={text} cannot be; give up to {7 * 24 * 60:,}")
+    return minutes
+
+
+def _executions(given: dict[str, str], spec: EngineSpec, quick: bool) -> tuple[Execution, ...]:
+    """Those that fit MODE and DIALECT; of a quick look the first of each mode."""
+    # a wrong name is refused with the nearest one
+    spec.choose(given.get("MODE"), given.get("DIALECT"))
+    fitting = [
+        each
+        for each in spec.executions
+        if given.get("MODE") in (None, each.mode) and given.get("DIALECT") in (None, each.dialect)
+    ]
+    if quick:
+        fitting = list({each.mode: each for each in reversed(fitting)}.values())[::-1]
+    return tuple(fitting)
+
+
+def wants_fresh(words: Iterable[str]) -> bool:
+    """FRESH=1: begin anew, whatever was interrupted."""
+    given = [word.partition("=")[2] for word in words if word.startswith("FRESH=")]
+    return bool(given and given[-1]) and yes("FRESH", given[-1])

@@ -1,0 +1,116 @@
+"""What a reviewer reads after a reproduction: verdicts on claims, then what they rest on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from contract.claims import Paper, papers_on
+from contract.results import CampaignFolder, read_json
+from contract.variant import Variant
+
+VERDICTS = {
+    "holds": "holds",
+    "does-not-hold": "does not hold",
+    "cannot-be-told": "cannot be told",
+    "not-testable": "not testable here",
+}
+#: no stage's line grows beyond this
+_DOUBTS_NAMED_MAX = 6
+
+
+def claims_lines(campaign: dict[str, Any], folder: CampaignFolder) -> list[str]:
+    """Verdicts, figures, what is to be doubted."""
+    few = " (preliminary: too few runs for more)" * bool(campaign["preliminary"])
+    lines = [f"{campaign['question']}{few}", ""]
+    for paper in papers_on(campaign["settings"]["workload"]):
+        lines += [f"{paper.authors}: {paper.title}, {paper.year}", f"({paper.system})", ""]
+        for claim in paper.claims:
+            told = [c for c in campaign["claims"] if c["claim"] == claim.id]
+            lines += [f"  {claim.says}  Paper: {claim.figure}", *_verdicts(told), ""]
+        lines += [*_table(campaign, paper), ""]
+    return [*lines, *_doubts(campaign, folder)]
+
+
+def _verdicts(told: list[dict[str, Any]]) -> Iterator[str]:
+    """A line a variant; what is the same for all is said once."""
+    if len({(c["verdict"], c["says"]) for c in told}) == 1 and told[0]["verdict"] == "not-testable":
+        yield f"    {VERDICTS['not-testable']}: {told[0]['says']}"
+        return
+    names = [name_of(Variant.of(c)) for c in told]
+    for claim, name in zip(told, names, strict=True):
+        verdict = VERDICTS[claim["verdict"]]
+        yield f"    {name:{max(map(len, names))}}  {verdict:17}  {ours(claim)}".rstrip()
+
+
+def name_of(variant: Variant) -> str:
+    """A variant among those of one engine."""
+    return f"{variant.mode} {variant.dialect}"
+
+
+def ours(claim: dict[str, Any]) -> str:
+    """The figure that is set beside the paper's; of several stages each."""
+    unit = {"ms": " ms", "times": " times"}.get(claim["unit"] or "", "")
+    if claim["value"] is not None:
+        span = ""
+        if claim["low"] is not None and claim["high"] is not None:
+            span = f" ({_number(claim['low'])} to {_number(claim['high'])})"
+        return f"{_number(claim['value'])}{span}{unit}"
+    if claim["by_stage"]:
+        return ", ".join(_number(each["value"]) for each in claim["by_stage"]) + unit
+    return str(claim["says"])
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:.1f}"
+
+
+def _table(campaign: dict[str, Any], paper: Paper) -> list[str]:
+    """The cumulative medians, a line a stage and a column a variant, the paper's beside them."""
+    variants = [Variant.of(told) for told in campaign["variants"]]
+    figures = {(Variant.of(f), f["stage"], f["attribution"]): f for f in campaign["figures"]}
+    rows = [["stage", "paper", *map(name_of, variants)]]
+    for stage, paper_ms in paper.p50_ms.items():
+        row = [stage, _number(paper_ms)]
+        for variant in variants:
+            figure = figures.get((variant, stage, paper.attribution))
+            row.append(_cell(figure) if figure else "–")
+        rows.append(row)
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if i else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+    note = "medians up to and including each stage in ms, from the mean append time of the inputs"
+    return [*lines, f"({note}; 95 % interval; valid runs)"]
+
+
+def _cell(figure: dict[str, Any]) -> str:
+    span = f"{_number(figure['low_ms'])} to {_number(figure['high_ms'])}"
+    return f"{_number(figure['p50_ms'])} ({span}; {figure['valid_runs']} of {figure['runs']})"
+
+
+def _doubts(campaign: dict[str, Any], folder: CampaignFolder) -> Iterator[str]:
+    """Each invalid run by itself; warnings, of which a series has many, by how often."""
+    warned: Counter[str] = Counter()
+    for entry in campaign["runs"]:
+        path = folder.path / entry["path"] / "run.json"
+        if not path.exists():
+            yield f"{entry['ended'] or 'not run'}  {entry['path']}"
+            continue
+        doubts = read_json(path)["doubts"]
+        for doubt in doubts:
+            if doubt["severity"] == "invalid":
+                name = name_of(Variant.of(entry))
+                yield f"invalid  {entry['path']} {name}: {doubt['says']}"
+        warned.update({doubt["id"] for doubt in doubts if doubt["severity"] == "warning"})
+    total = len(campaign["runs"])
+    if warned:
+        told = [f"{name} in {count}" for name, count in warned.most_common(_DOUBTS_NAMED_MAX)]
+        yield f"warning  of {total} runs: {', '.join(told)} (the report says each)"
+    for doubt in campaign["doubts"]:
+        yield f"{doubt['severity']:<8} {doubt['says']}"

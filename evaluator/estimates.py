@@ -1,0 +1,132 @@
+"""Say what the runs of each stage and variant sample of each statistic: a value a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from contract.claims import Statistic
+from contract.results import QUANTILES, CampaignFolder, RunFolder, read_json
+from contract.variant import Variant
+from evaluator.evidence import FloatArray, IntArray
+from evaluator.intervals import Sampled, of_runs
+from evaluator.measures import COLUMNS, latency_ms
+from evaluator.resampling import Histogram
+
+_SEED = 20180701
+_BATCH_ROWS = 1 << 18
+_QUANTILE = dict(QUANTILES)
+
+
+@dataclass(frozen=True, slots=True)
+class EndedRun:
+    """A run of the campaign that left a run.json."""
+
+    folder: RunFolder
+    variant: Variant
+    workload: str
+    stage: str
+    valid: bool
+    #: measure → its block of run.json
+    latency_ms: dict[str, dict[str, Any]]
+
+    @classmethod
+    def read(cls, folder: RunFolder) -> EndedRun:
+        told = read_json(folder.run_json)
+        return cls(
+            folder,
+            Variant.of(told),
+            told["workload"],
+            told["stage"],
+            bool(told["valid"]),
+            told["latency_ms"],
+        )
+
+    def statistic(self, measure: str, statistic: Statistic) -> float | None:
+        """A quantile, or the difference of two, as run.json has them."""
+        found = [self.latency_ms[measure][name] for name in quantiles_of(statistic)]
+        if any(value is None for value in found):
+            return None
+        return float(found[0] if len(found) == 1 else found[0] - found[1])
+
+
+def quantiles_of(statistic: Statistic) -> list[str]:
+    """The quantiles that a statistic is made of."""
+    return list(statistic.split("-"))
+
+
+def ended_runs(folder: CampaignFolder) -> list[EndedRun]:
+    """The runs that left a run.json, in their order."""
+    return [EndedRun.read(run) for run in folder.runs() if run.run_json.exists()]
+
+
+class Samples:
+    """All runs of a campaign, asked for one statistic of one stage of one variant at a time."""
+
+    def __init__(self, runs: Sequence[EndedRun]) -> None:
+        self.runs = runs
+        self._histograms: dict[tuple[RunFolder, str], Histogram | None] = {}
+
+    @cached_property
+    def variants(self) -> list[Variant]:
+        """In the order in which they first ran."""
+        return list(dict.fromkeys(run.variant for run in self.runs))
+
+    def stages(self, variant: Variant) -> list[str]:
+        """Its stages."""
+        return list(dict.fromkeys(run.stage for run in self.runs if run.variant == variant))
+
+    def of(self, variant: Variant, stage: str) -> list[EndedRun]:
+        """The runs of a stage."""
+        return [run for run in self.runs if run.variant == variant and run.stage == stage]
+
+    def valid(self, variant: Variant, stage: str) -> list[EndedRun]:
+        """Those that can be trusted."""
+        return [run for run in self.of(variant, stage) if run.valid]
+
+    def sampled(
+        self,
+        variant: Variant,
+        stage: str,
+        measure: str,
+        statistic: Statistic = "p50",
+        *,
+        trusted: bool = False,
+    ) -> Sampled | None:
+        """What its valid runs sample; where there are none, and `trusted` is not asked, all."""
+        runs = self.valid(variant, stage)
+        if not runs and not trusted:
+            runs = self.of(variant, stage)
+        readings = len(quantiles_of(statistic))
+        told = [(run, run.statistic(measure, statistic)) for run in runs]
+        known = [(run, value) for run, value in told if value is not None]
+        if len(known) != 1:
+            return of_runs([value for _, value in known], readings)
+        ((run, value),) = known
+        return Sampled((value,), self._resampled(run, measure, statistic), readings)
+
+    def _resampled(self, run: EndedRun, measure: str, statistic: Statistic) -> FloatArray:
+        key = run.folder, measure
+        if key not in self._histograms:
+            self._histograms[key] = Histogram.of(_latencies(run.folder, measure))
+        histogram, names = self._histograms[key], quantiles_of(statistic)
+        if histogram is None:
+            return np.array([run.statistic(measure, statistic) or 0.0])
+        rng = np.random.default_rng(_SEED)
+        found = histogram.resampled_ms({name: _QUANTILE[name] for name in names}, rng)
+        return found[names[0]] if len(names) == 1 else found[names[0]] - found[names[1]]
+
+
+def _latencies(run: RunFolder, measure: str) -> Iterator[tuple[IntArray, FloatArray]]:
+    if not run.latency.exists():
+        return
+    columns = ["slot", *COLUMNS[measure]]
+    for batch in pq.ParquetFile(run.latency).iter_batches(_BATCH_ROWS, columns=columns):
+        slot = pc.cast(batch["slot"], "int64").to_numpy()
+        yield slot, latency_ms(batch, measure)
