@@ -47,9 +47,9 @@ def resource_section(campaign: Campaign) -> list[Html]:
     """CPU, memory and network of each service: over time, and for a thousand observations."""
     traces = [(drawn, _traces(campaign, drawn)) for drawn in DRAWN]
     if not any(found for _, found in traces):
-        return [el("p", "No resources were recorded.", class_="note"), _cpu_table(campaign)]
+        return [el("p", "No resources were recorded.", class_="note"), cpu_table(campaign)]
     end = max((float(t.at_s[-1]) for v in traces[0][1].values() for t in v), default=1.0)
-    parts = [_cpu_table(campaign)]
+    parts = [cpu_table(campaign)]
     for (column, heading, unit, _), of_service in traces:
         if not of_service:
             continue
@@ -103,7 +103,7 @@ def _trace(view: RunView, stage: StageView, at_s: Floats, values: Floats) -> Tra
     )
 
 
-def _cpu_table(campaign: Campaign) -> Html:
+def cpu_table(campaign: Campaign) -> Html:
     """CPU time of each service for a thousand observations, and its largest memory."""
     found = {s for v in campaign.runs for s in mapping(v.run.get("resources"))}
     services = sorted(found - {MACHINE})
@@ -158,6 +158,11 @@ def _largest_memory(stage: StageView, service: str) -> float | None:
 
 def publisher_section(campaign: Campaign, courses: Sequence[Course]) -> list[Html]:
     """Whether the load was what was ordered: counts, lateness, lines that could not be read."""
+    return [publisher_table(campaign), lateness_charts(courses), _source(campaign)]
+
+
+def publisher_table(campaign: Campaign) -> Html:
+    """A line a run."""
     head = [
         el(
             "tr",
@@ -172,12 +177,8 @@ def publisher_section(campaign: Campaign, courses: Sequence[Course]) -> list[Htm
         ),
     ]
     rows = [el("tr", th(v.name, "row", class_="name"), *_publisher_cells(v)) for v in campaign.runs]
-    caption = "Every record of a run, warm-up and cool-down included."
-    return [
-        data_table(caption, head, rows) if rows else el("p", "No run.", class_="note"),
-        lateness_charts(courses),
-        _source(campaign),
-    ]
+    caption = "All records of a run, warm-up and cool-down too; doubts look at the window only."
+    return data_table(caption, head, rows) if rows else el("p", "No run.", class_="note")
 
 
 def _publisher_cells(view: RunView) -> list[Html]:

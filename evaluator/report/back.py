@@ -7,7 +7,7 @@ from typing import Any
 from evaluator.report.markup import Html, el, text
 from evaluator.report.material import Campaign
 from evaluator.report.table import data_table
-from evaluator.report.words import NONE, dig, mapping, memory, number, plain
+from evaluator.report.words import NONE, dig, mapping, memory, number, plain, rows_of
 
 WORDS = (
     (
@@ -26,6 +26,12 @@ WORDS = (
         "hide in it. Known only where publisher and clock share a machine.",
     ),
     (
+        "gathering, residence, engine",
+        "What “mean” is made of, output by output: from the mean of its inputs to the last of "
+        "them; from then until its window may close (nought where nothing waits for a window); "
+        "and the rest, which the engine added.",
+    ),
+    (
         "stall",
         "A gap in the outputs, while inputs arrive, of more than 100 ms and ten times the median "
         "latency, with what piled up behind it until it is worked off. “Outside stalls” leaves "
@@ -34,8 +40,8 @@ WORDS = (
     (
         "price",
         "The median latency of a stage less that of its predecessor: a difference of medians of "
-        "two populations. It may be negative. The interval is a bootstrap, by slots within a run "
-        "or, where there are several, by runs.",
+        "two populations. It may be negative. The interval is Student's over independent runs, "
+        "widened by the clock's grain; of single runs a bootstrap over their slots.",
     ),
     ("slot", "One data minute: every lane reports one flow and one speed in it."),
     (
@@ -64,13 +70,15 @@ def facts(pairs: list[tuple[str, Any]]) -> Html:
 def settings_section(campaign: Campaign) -> list[Html]:
     """What was ordered."""
     run = campaign.one
-    engine = " ".join(str(run[k]) for k in ("engine", "engine_version") if run.get(k))
+    variants = rows_of(campaign.json.get("variants"))
+    engines = [f"{v.get('engine')} {v.get('engine_version') or ''}".strip() for v in variants]
+    pairs_run = [f"{v.get('mode')}, {v.get('dialect')}" for v in variants]
     pairs: list[tuple[str, Any]] = [
         ("question", campaign.json.get("question")),
         ("stages", campaign.json.get("stages")),
         ("repetitions", campaign.json.get("repeat")),
-        ("engine", engine or None),
-        ("mode, dialect", f"{run.get('mode')}, {run.get('dialect')}" if run else None),
+        ("engine", ", ".join(dict.fromkeys(engines)) or None),
+        ("mode, dialect", "; ".join(dict.fromkeys(pairs_run)) or None),
         ("delivery", run.get("delivery")),
         ("workload, runtime", f"{run.get('workload')}, {run.get('runtime')}" if run else None),
     ]
@@ -138,7 +146,7 @@ def check_section(campaign: Campaign) -> list[Html]:
             text("Every figure can be computed again from the samples beside this file, without "),
             text("Kafka and without Spark; the hash of every file is checked too:"),
         ),
-        el("pre", f"tollgate verify results/{name}", tabindex=0, aria_label="Command to check"),
+        el("pre", f"./tollgate verify results/{name}", tabindex=0, aria_label="Command to check"),
     ]
     if command:
         parts.append(el("p", "To make the measurement again:"))

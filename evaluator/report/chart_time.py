@@ -148,7 +148,7 @@ def _frame(plot: Plot, y_says: str, course: Course) -> Html:
     if course.window_s is not None:
         start, end = (plot.x.at(s) for s in course.window_s)
         phases = (
-            (plot.left, start, "warm-up", "phase"),
+            (plot.left, start, "start, warm-up", "phase"),
             (start, end, "measured", "phase measured"),
             (end, plot.right, "cool-down", "phase"),
         )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from contract.claims import Paper, papers_on
 from evaluator.report import chart_spread, chart_time
 from evaluator.report.answer import cumulative_of, price_of, price_trusted
 from evaluator.report.chart_rows import Price, prices
@@ -17,14 +18,6 @@ from evaluator.report.plot import HALF, NARROW, WIDE
 from evaluator.report.scales import even_top
 from evaluator.report.words import NBSP, dig, listed, number, plural
 
-#: van Dongen et al., IEEE Big Data 2018: cumulative medians of their Flink pipeline
-PAPER_MEDIANS_MS = (
-    ("ingest", 292.0),
-    ("parse", 464.0),
-    ("join", 1298.0),
-    ("tumbling", 1856.0),
-    ("sliding", 2344.0),
-)
 #: with more runs than this, charts over time are drawn small
 LARGE_RUNS = 4
 
@@ -50,7 +43,7 @@ def spread_section(campaign: Campaign) -> list[Html]:
     struck = "" if all(s.trusted for s in spreads) else " Struck names: no valid run; drawn paler."
     return [
         figure(
-            both(lambda w, k: chart_spread.cumulative(spreads, w, k), "cdf"),
+            both(lambda w, k: chart_spread.cumulative(spreads, w, k), f"{campaign.key}cdf"),
             el("b", "Share of outputs that came within a time."),
             text(
                 " Solid: all measured outputs. Dashed: without those in a stall. Dots mark "
@@ -59,7 +52,7 @@ def spread_section(campaign: Campaign) -> list[Html]:
             ),
         ),
         figure(
-            both(lambda w, k: chart_spread.tail(spreads, w, k), "tail"),
+            both(lambda w, k: chart_spread.tail(spreads, w, k), f"{campaign.key}tail"),
             el("b", "The same, seen from the tail."),
             text(
                 " Each step to the right holds a tenth of the outputs of the one before. A line "
@@ -91,7 +84,7 @@ def _spreads(campaign: Campaign) -> list[Spread]:
     return found
 
 
-def time_section(courses: Sequence[Course]) -> list[Html]:
+def time_section(courses: Sequence[Course], key: str = "") -> list[Html]:
     """Latency over time, run by run, on one latency axis."""
     empty = [c.title for c in courses if not np.isfinite(c.max_ms).any()]
     courses = [c for c in courses if np.isfinite(c.max_ms).any()]
@@ -122,10 +115,10 @@ def time_section(courses: Sequence[Course]) -> list[Html]:
         ),
     )
     none = f"Nothing was measured in {listed(empty)}." if empty else ""
-    return [caption, per_run(courses, draw, "time"), el("p", none, class_="note")]
+    return [caption, per_run(courses, draw, f"{key}time"), el("p", none, class_="note")]
 
 
-def load_section(courses: Sequence[Course]) -> list[Html]:
+def load_section(courses: Sequence[Course], key: str = "") -> list[Html]:
     """Throughput and backlog, run by run."""
     if not courses:
         return [el("p", "No run left slots to draw.", class_="note")]
@@ -134,16 +127,17 @@ def load_section(courses: Sequence[Course]) -> list[Html]:
     width, bins = (HALF, 160) if few else (NARROW, 90)
     cells = []
     for place, course in enumerate(courses):
-        pair = [chart_time.load_course(course, width, bins, f"load{place}")]
+        pair = [chart_time.load_course(course, width, bins, f"{key}load{place}")]
         if len(course.backlog):
-            pair.append(chart_time.backlog_course(course, width, f"owed{place}"))
+            pair.append(chart_time.backlog_course(course, width, f"{key}owed{place}"))
         drawn = el("div", *pair, class_="grid two") if few else join(pair)
         cells.append(el("div", _title(course), drawn, class_="pair"))
     caption = el(
         "p",
-        el("b", "By slot"),
+        el("b", "By slot of event time"),
         text(
-            ": dotted, inputs appended; grey, outputs expected; coloured, outputs that came "
+            " (an output counts in the slot it belongs to, whenever it came): dotted, inputs "
+            "appended; grey, outputs expected; coloured, outputs that came "
             "(where it hides the grey line, all came). "
         ),
         el("b", "Backlog"),
@@ -155,7 +149,7 @@ def load_section(courses: Sequence[Course]) -> list[Html]:
     return [caption, *cells] if few else [caption, el("div", *cells, class_="grid")]
 
 
-def lateness_charts(courses: Sequence[Course]) -> Html:
+def lateness_charts(courses: Sequence[Course], key: str = "") -> Html:
     """How late the publisher was over time, on one axis."""
     known = [c for c in courses if np.isfinite(c.late_max_ms).any()]
     top = even_top([c.late_max_ms for c in known], 1.0)
@@ -164,7 +158,7 @@ def lateness_charts(courses: Sequence[Course]) -> Html:
         el(
             "div",
             _title(c),
-            chart_time.lateness_course(c, top, width, bins, f"late{i}"),
+            chart_time.lateness_course(c, top, width, bins, f"{key}late{i}"),
             class_="course",
         )
         for i, c in enumerate(known)
@@ -195,13 +189,8 @@ def _title(course: Course) -> Html:
 
 
 def price_section(campaign: Campaign) -> list[Html]:
-    """Our prices, and beside them, in a panel of its own, the paper's."""
-    ours = _our_prices(campaign)
-    before = 0.0
-    theirs = []
-    for rank, (name, median) in enumerate(PAPER_MEDIANS_MS):
-        theirs.append(Price(name, rank, median - before, None, None, first=rank == 0))
-        before = median
+    """Our prices, and beside them, in panels of their own, those of papers."""
+    ours = our_prices(campaign)
     panels = []
     if ours:
         says = "ms added at the median (last)"
@@ -213,21 +202,28 @@ def price_section(campaign: Campaign) -> list[Html]:
         panels.append(figure(drawn, el("b", "This campaign."), text(caption)))
     else:
         panels.append(el("p", "No price could be computed.", class_="note"))
-    says = "ms added at the median, their scale"
-    drawn = prices(theirs, HALF, "paper", "Price of each stage in the paper", says)
-    if dig(campaign.one, "workload") in (None, "traffic"):
-        caption = (
-            " Flink in van Dongen et al., IEEE Big Data 2018: differences of their cumulative "
-            "medians 292, 464, 1298, 1856 and 2344 ms. Another machine, another rate "
-            "(26\u202f000 observations/s), another engine, a windowed dialect and latency counted "
-            "from the mean of the inputs: the axis is its own, and the two panels must not be "
-            "compared dot by dot."
-        )
-        panels.append(figure(drawn, el("b", "The paper, for orientation only."), text(caption)))
+    panels += [_theirs(paper) for paper in papers_on(str(dig(campaign.one, "workload")))]
     return [el("div", *panels, class_="grid two")]
 
 
-def _our_prices(campaign: Campaign) -> list[Price]:
+def _theirs(paper: Paper) -> Html:
+    before = 0.0
+    rows = []
+    for rank, (name, median) in enumerate(paper.p50_ms.items()):
+        rows.append(Price(name, rank, median - before, None, None, first=rank == 0))
+        before = median
+    says = "ms added at the median, their scale"
+    drawn = prices(rows, HALF, f"paper-{paper.id}", "Price of each stage in the paper", says)
+    caption = (
+        f" {paper.system}: differences of the cumulative medians "
+        f"{', '.join(f'{v:g}' for v in paper.p50_ms.values())} ms in {paper.cited}. Another "
+        "machine, rate and engine, and latency counted from the mean of the inputs: the axis is "
+        "its own, and the two panels must not be compared dot by dot."
+    )
+    return figure(drawn, el("b", "The paper, for orientation only."), text(caption))
+
+
+def our_prices(campaign: Campaign) -> list[Price]:
     rows = []
     for stage in campaign.stages:
         value, first = price_of(stage), False

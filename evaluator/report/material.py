@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from contract.errors import UsageError
 from contract.results import CampaignFolder, RunFolder, read_json
+from contract.variant import Variant
 from contract.workload import load_workload, workload_names
 from evaluator.quantities import Floats, flags, floats
 from evaluator.report.words import dig, mapping, number, rows_of
@@ -36,6 +37,8 @@ class RunView:
 
     name: str
     stage: str
+    #: None where it left nothing that tells
+    variant: Variant | None
     repetition: int
     run: dict[str, Any]
     samples: Samples | None
@@ -109,12 +112,23 @@ class StageView:
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """Everything the report is made of."""
+    """Everything the report is made of; or the part of it that belongs to one variant."""
 
     path: Path
     json: dict[str, Any]
+    #: of the one variant
     stages: tuple[StageView, ...]
     runs: tuple[RunView, ...]
+    #: what its charts are told apart by in a page that holds several parts
+    key: str = ""
+    variant: Variant | None = None
+    #: a part for each variant; a part has none
+    parts: tuple[Campaign, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Its variant, in words."""
+        return f"{self.variant.mode}, {self.variant.dialect}" if self.variant else ""
 
     @property
     def one(self) -> dict[str, Any]:
@@ -137,7 +151,23 @@ def read_campaign(path: Path) -> Campaign:
     campaign = mapping(read_json(folder.campaign_json))
     said = {Path(str(r.get("path"))).name: r for r in rows_of(campaign.get("runs"))}
     runs = tuple(_read_run(r, said.get(r.path.name, {})) for r in folder.runs())
-    return Campaign(path, campaign, tuple(_stages(campaign, runs)), runs)
+    variants = [Variant.of(told) for told in rows_of(campaign.get("variants"))]
+    parts = tuple(_part(path, campaign, runs, v, f"v{i}-") for i, v in enumerate(variants))
+    stages = parts[0].stages if len(parts) == 1 else ()
+    return Campaign(path, campaign, stages, runs, parts=parts)
+
+
+def _part(
+    path: Path, campaign: dict[str, Any], runs: tuple[RunView, ...], variant: Variant, key: str
+) -> Campaign:
+    """What belongs to one variant."""
+    told = {
+        name: [row for row in rows_of(campaign.get(name)) if Variant.of(row) == variant]
+        for name in ("figures", "prices", "claims", "runs")
+    }
+    own = tuple(r for r in runs if r.variant == variant)
+    json = {**campaign, **told}
+    return Campaign(path, json, tuple(_stages(json, own)), own, key, variant)
 
 
 def _stages(campaign: dict[str, Any], runs: tuple[RunView, ...]) -> list[StageView]:
@@ -189,6 +219,7 @@ def _read_run(folder: RunFolder, said: dict[str, Any]) -> RunView:
     return RunView(
         name=folder.path.name,
         stage=str(run.get("stage") or said.get("stage") or stage),
+        variant=next((Variant.of(told) for told in (run, said) if "dialect" in told), None),
         repetition=int(number(said.get("repetition")) or 1),
         run=run,
         samples=_samples(folder),

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from contract.results import CampaignFolder
-from evaluator.report import audit, back, figures
+from evaluator.report import audit, back, figures, reproduction
 from evaluator.report.answer import answer, banner
+from evaluator.report.claims import claims_table
 from evaluator.report.courses import course_of
 from evaluator.report.markup import Html, el, join, text
 from evaluator.report.material import Campaign, RunView, read_campaign
@@ -49,6 +50,23 @@ def render(campaign: Campaign) -> str:
 
 
 def _sections(campaign: Campaign) -> list[tuple[str, str, list[Html]]]:
+    parts = reproduction.sections if is_reproduction(campaign) else _bench_sections
+    return [
+        *parts(campaign),
+        ("doubts", "Doubts", audit.doubts_section(campaign)),
+        ("settings", "Settings", back.settings_section(campaign)),
+        ("machine", "Machine and versions", back.machine_section(campaign)),
+        ("check", "Check it yourself", back.check_section(campaign)),
+        ("words", "Words", back.words_section()),
+    ]
+
+
+def is_reproduction(campaign: Campaign) -> bool:
+    """Whether it opens with claims."""
+    return campaign.json.get("verb") == "reproduce"
+
+
+def _bench_sections(campaign: Campaign) -> list[tuple[str, str, list[Html]]]:
     rank = {v.name: s.rank for s in campaign.stages for v in s.runs}
     found = [course_of(v, rank[v.name]) for v in _by_stage(campaign)]
     courses = [c for c in found if c is not None]
@@ -60,11 +78,6 @@ def _sections(campaign: Campaign) -> list[tuple[str, str, list[Html]]]:
         ("load", "Throughput and backlog", figures.load_section(courses)),
         ("resources", "Resources", audit.resource_section(campaign)),
         ("publisher", "What the publisher sent", audit.publisher_section(campaign, courses)),
-        ("doubts", "Doubts", audit.doubts_section(campaign)),
-        ("settings", "Settings", back.settings_section(campaign)),
-        ("machine", "Machine and versions", back.machine_section(campaign)),
-        ("check", "Check it yourself", back.check_section(campaign)),
-        ("words", "Words", back.words_section()),
     ]
 
 
@@ -83,7 +96,7 @@ def _top(campaign: Campaign, title: str, links: Sequence[tuple[str, str]]) -> Ht
         el("p", " · ".join(["Tollgate", *said]), class_="eyebrow"),
         el("h1", title),
         banner(campaign),
-        answer(campaign),
+        claims_table(campaign) if is_reproduction(campaign) else answer(campaign),
         el("nav", *[el("a", name, href=f"#{key}") for key, name in links], aria_label="Contents"),
         class_="top",
     )

@@ -12,6 +12,10 @@ COLOURS: dict[str, tuple[str, str]] = {
     "grid": ("#e6e6e1", "#2a2e35"),
     "accent": ("#4236a0", "#b6b1ff"),
     "bad": ("#a11d2b", "#ff9c97"),
+    "good": ("#0a6b45", "#6fd6a4"),
+    "p0": ("#8d939d", "#7d8591"),
+    "p1": ("#c98b2e", "#d9a552"),
+    "p2": ("#4236a0", "#b6b1ff"),
     "bad-panel": ("#fbeeee", "#341c1f"),
     "window": ("#dad6f4", "#3b3768"),
     "stall": ("#f0dca8", "#4a3f1f"),
@@ -123,6 +127,18 @@ dl.glossary dd{margin:0 0 8px}
 code,pre{font:13.5px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
 pre{background:var(--panel);padding:12px 14px;border-radius:4px;overflow-x:auto}
 code{overflow-wrap:anywhere}
+table.claims{width:100%;margin:18px 0 10px;font-size:14.5px;table-layout:fixed}
+table.claims th,table.claims td{vertical-align:top;padding:9px 10px;overflow-wrap:break-word}
+table.claims tbody th{white-space:normal;font-weight:600}
+table.claims thead th{white-space:normal}
+.mark{display:inline-block;font-weight:600;white-space:nowrap}
+.mark.good{color:var(--good)}.mark.bad{color:var(--bad)}.mark.open{color:var(--soft)}
+.ours{display:block;font-variant-numeric:tabular-nums;margin-top:2px}
+.says{display:block;color:var(--soft);font-size:13px;line-height:1.4;margin-top:3px}
+details{margin:14px 0;border-top:1px solid var(--rule);padding-top:10px}
+summary{cursor:pointer;font-weight:600;padding:4px 0}
+.swatch.part-gathering{background:var(--p0)}.swatch.part-residence{background:var(--p1)}
+.swatch.part-engine{background:var(--p2)}
 footer{margin-top:56px;padding-top:18px;padding-bottom:56px;color:var(--soft);font-size:13.5px}
 .readout{position:fixed;pointer-events:none;background:var(--ink);color:var(--paper);
  font-size:12.5px;line-height:1.4;padding:5px 9px;border-radius:3px;white-space:pre;z-index:5}
@@ -155,6 +171,9 @@ DRAWING = """
 .chart .hollow{fill:var(--paper);stroke:currentColor;stroke-width:2.5}
 .chart .whisker{stroke:currentColor;stroke-width:2}
 .chart .leader{stroke:currentColor;stroke-width:1;opacity:.55;fill:none}
+.chart .median{stroke:currentColor;stroke-width:3.5}
+.chart .part-gathering{fill:var(--p0)}.chart .part-residence{fill:var(--p1)}
+.chart .part-engine{fill:var(--p2)}
 .chart .stall{fill:var(--stall)}
 .chart .phase{fill:var(--rule)}
 .chart .phase.measured{fill:var(--window)}
@@ -169,6 +188,11 @@ SMALL_AND_PRINT = """
  main>section{margin-top:42px}
  dl.facts{grid-template-columns:minmax(0,10em) minmax(0,1fr);gap:3px 16px}
  table.stages{width:auto}
+ table.claims,table.claims tbody,table.claims tr,table.claims th,table.claims td{display:block}
+ table.claims thead{display:none}
+ table.claims tr{border-top:1px solid var(--ink);padding:8px 0}
+ table.claims tbody th,table.claims tbody td{border-top:0;padding:3px 0}
+ table.claims td::before{content:attr(data-label) ": ";color:var(--soft);font-size:13px}
 }
 @media print{
  body{font-size:11pt;background:#fff}

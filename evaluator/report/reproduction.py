@@ -1,0 +1,290 @@
+"""The sections of a reproduction's report, between its claims and what every report ends with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from contract.results import PARTS
+from evaluator.quantities import median_of
+from evaluator.report import audit, figures
+from evaluator.report.chart_boxes import Box, boxes
+from evaluator.report.chart_parts import Parts, parts_chart
+from evaluator.report.chart_repeats import Repeats, repeats
+from evaluator.report.chart_rows import prices
+from evaluator.report.claims import papers_of
+from evaluator.report.courses import course_of
+from evaluator.report.figures import figure
+from evaluator.report.markup import Html, el, join, text
+from evaluator.report.material import Campaign, RunView, StageView
+from evaluator.report.plot import HALF
+from evaluator.report.table import data_table, stage_table, td, th
+from evaluator.report.words import (
+    NBSP,
+    dig,
+    interval,
+    number,
+    plural,
+    rows_of,
+    signed_ms,
+)
+
+QUANTILES = ("p5", "p25", "p50", "p75", "p95")
+EFFECT_VERDICTS = {
+    "slower": "slower",
+    "faster": "faster",
+    "cannot-be-told": "cannot be told from zero",
+    "too-few-runs": "too few runs",
+}
+
+
+def panels(campaign: Campaign, draw: Callable[[Campaign], Html | None]) -> Html:
+    """A chart for each variant, side by side."""
+    drawn = [(part, found) for part in campaign.parts if (found := draw(part)) is not None]
+    return el(
+        "div", *[figure(chart, el("b", part.name)) for part, chart in drawn], class_="grid two"
+    )
+
+
+def paper_section(campaign: Campaign) -> list[Html]:
+    """Latency by stage as the paper draws it, with the paper's own medians beside."""
+    theirs = []
+    for paper in papers_of(campaign):
+        rows = [Box(name, i, value) for i, (name, value) in enumerate(paper.p50_ms.items())]
+        drawn = boxes(rows, HALF, f"paper-{paper.id}", f"Medians in {paper.title}")
+        theirs.append(figure(drawn, el("b", "The paper"), text(f": {paper.system}; medians only.")))
+    ours = [
+        figure(
+            boxes(_boxes(part), HALF, f"{part.key}boxes", f"Latency by stage, {part.name}"),
+            el("b", part.name),
+        )
+        for part in campaign.parts
+    ]
+    return [
+        el("div", *theirs, *ours, class_="grid two"),
+        el(
+            "p",
+            text(
+                "Latency of the pipeline up to and including each stage. Line: median; box: middle "
+                "half; whiskers: 5th to 95th percentile; each the mean over valid runs. Each panel "
+                "has an axis of its own: another machine, rate and engine cannot be compared bar "
+                "by bar, only shape by shape."
+            ),
+            class_="note",
+        ),
+    ]
+
+
+def _boxes(part: Campaign) -> list[Box]:
+    found = []
+    for stage in part.stages:
+        told = {q: _mean(view.figure("mean", q) for view in stage.shown_runs) for q in QUANTILES}
+        if told["p50"] is not None:
+            found.append(
+                Box(
+                    stage.name,
+                    stage.rank,
+                    told["p50"],
+                    told["p5"],
+                    told["p25"],
+                    told["p75"],
+                    told["p95"],
+                    stage.trusted,
+                )
+            )
+    return found
+
+
+def _mean(values: Any) -> float | None:
+    known = [v for v in values if v is not None]
+    return sum(known) / len(known) if known else None
+
+
+def parts_section(campaign: Campaign) -> list[Html]:
+    """How much of a latency is waiting that its definition demands, how much the engine added."""
+    legend = [
+        (f"part-{name}", words)
+        for name, words in zip(
+            PARTS,
+            (
+                "gathering: until the last input is there",
+                "residence: until the window may close",
+                "engine: what the engine added",
+            ),
+            strict=True,
+        )
+    ]
+    swatches = [
+        join([el("span", class_=f"swatch {look}", aria_hidden="true"), text(words)])
+        for look, words in legend
+    ]
+    return [
+        el("p", join(swatches, "   "), class_="legend"),
+        panels(campaign, _parts_of),
+        el(
+            "p",
+            "Averages, for these add up to that of the latency (mean); medians do not. A window "
+            "may close when the first record of a later slot has been appended: no engine can "
+            "know sooner that it is complete, and with several partitions it knows a little later.",
+            class_="note",
+        ),
+    ]
+
+
+def _parts_of(part: Campaign) -> Html | None:
+    rows = []
+    for stage in part.stages:
+        told = [_mean(view.figure(name, "avg") for view in stage.shown_runs) for name in PARTS]
+        if all(v is not None for v in told):
+            gathering, residence, engine = (v or 0.0 for v in told)
+            rows.append(Parts(stage.name, gathering, residence, engine, stage.trusted))
+    if not rows:
+        return None
+    title = f"What latency is made of, {part.name}"
+    return parts_chart(rows, HALF, f"{part.key}parts", title)
+
+
+def effects_section(campaign: Campaign) -> list[Html]:
+    """Execution and dialect told apart, each at the other held fast."""
+    rows_told = [e for e in rows_of(campaign.json.get("effects")) if e.get("attribution") == "mean"]
+    kinds = list(dict.fromkeys(_effect_name(e) for e in rows_told))
+    if not kinds:
+        says = "Only one mode and dialect was run: there is nothing to tell apart."
+        return [el("p", says, class_="note")]
+    stages = list(dict.fromkeys(str(e.get("stage")) for e in rows_told))
+    stages.sort(key=_rank(campaign))
+    head = [el("tr", th("stage", class_="name"), *[th(kind) for kind in kinds])]
+    rows = []
+    for stage in stages:
+        cells = []
+        for kind in kinds:
+            told = next(
+                (e for e in rows_told if e.get("stage") == stage and _effect_name(e) == kind), {}
+            )
+            cells.append(td(_effect(told)))
+        rows.append(el("tr", th(stage, "row", class_="name"), *cells))
+    caption = (
+        f"Difference of the medians (mean) up to each stage, in ms, 95{NBSP}% interval: what "
+        "another execution adds at the same dialect, and what waiting for windows adds at the "
+        "same execution."
+    )
+    return [data_table(caption, head, rows)]
+
+
+def _rank(campaign: Campaign) -> Callable[[str], int]:
+    ranks = {s.name: s.rank for part in campaign.parts for s in part.stages}
+    return lambda name: ranks.get(name, len(ranks))
+
+
+def _effect_name(effect: dict[str, Any]) -> str:
+    before, after = effect.get("from"), effect.get("to")
+    names = [f"{dig(v, 'mode')} {dig(v, 'dialect')}" for v in (before, after)]
+    return f"{effect.get('of')}: {names[0]} → {names[1]}"
+
+
+def _effect(told: dict[str, Any]) -> str:
+    value = number(told.get("difference_ms"))
+    if value is None:
+        return "–"
+    span = interval(number(told.get("low_ms")), number(told.get("high_ms")))
+    verdict = EFFECT_VERDICTS.get(str(told.get("verdict")), "")
+    return f"{signed_ms(value)} ({span}), {verdict}"
+
+
+def prices_section(campaign: Campaign) -> list[Html]:
+    """What each stage adds, variant by variant."""
+
+    def draw(part: Campaign) -> Html | None:
+        rows = figures.our_prices(part)
+        says = "ms added at the median (last)"
+        title = f"Price of each stage, {part.name}"
+        return prices(rows, HALF, f"{part.key}price", title, says) if rows else None
+
+    return [
+        panels(campaign, draw),
+        el(
+            "p",
+            f"Dots with 95{NBSP}% intervals over independent runs; a hollow dot is the whole "
+            "latency of the first stage. A price whose interval holds nought cannot be told from "
+            "zero.",
+            class_="note",
+        ),
+    ]
+
+
+def repeats_section(campaign: Campaign) -> list[Html]:
+    """How far repetitions of the same run agree."""
+    several = int(number(campaign.json.get("repeat")) or 1) > 1
+
+    def draw(part: Campaign) -> Html | None:
+        rows = [r for r in map(_repeats, part.stages) if r.medians_ms]
+        title = f"Medians of the runs, {part.name}"
+        return repeats(rows, HALF, f"{part.key}repeats", title) if rows else None
+
+    note = (
+        "A dot a run (hollow: invalid, left out of every figure); each repetition had brokers of "
+        "its own, and within it the order was shuffled."
+        if several
+        else "One run each: how far repetitions agree cannot be seen."
+    )
+    return [panels(campaign, draw), el("p", note, class_="note")]
+
+
+def _repeats(stage: StageView) -> Repeats:
+    known = [
+        (v, view.valid) for view in stage.runs if (v := view.figure("last", "p50")) is not None
+    ]
+    return Repeats(
+        stage.name, stage.rank, tuple(v for v, _ in known), tuple(fine for _, fine in known)
+    )
+
+
+def details_section(campaign: Campaign) -> list[Html]:
+    """The same as a report of a single mode shows, folded away."""
+    return [_details(part) for part in campaign.parts if part.runs]
+
+
+def _details(part: Campaign) -> Html:
+    middle = [view for stage in part.stages if (view := _middle(stage)) is not None]
+    rank = {view.name: stage.rank for stage in part.stages for view in stage.runs}
+    courses = [c for c in (course_of(view, rank[view.name]) for view in middle) if c is not None]
+    shown = plural(len(middle), "run")
+    return el(
+        "details",
+        el("summary", f"{part.name}: every run, distributions, the course of {shown}"),
+        stage_table(part),
+        el("h3", "Distribution"),
+        *figures.spread_section(part),
+        el("h3", "Over time"),
+        el("p", "Of each stage the run with the middle median.", class_="note"),
+        *figures.time_section(courses, part.key),
+        el("h3", "Resources"),
+        audit.cpu_table(part),
+        el("h3", "What the publisher sent"),
+        audit.publisher_table(part),
+    )
+
+
+def _middle(stage: StageView) -> RunView | None:
+    """The run whose median is nearest to the middle one."""
+    known = [(view.figure("last", "p50"), view) for view in stage.shown_runs]
+    medians = [(value, view) for value, view in known if value is not None]
+    middle = median_of(value for value, _ in medians)
+    if middle is None:
+        return None
+    return min(medians, key=lambda pair: abs(pair[0] - middle))[1]
+
+
+Sections = Sequence[tuple[str, str, list[Html]]]
+
+
+def sections(campaign: Campaign) -> list[tuple[str, str, list[Html]]]:
+    """All of them, in the order in which a reviewer asks."""
+    return [
+        ("paper", "Beside the paper", paper_section(campaign)),
+        ("parts", "Waiting and work", parts_section(campaign)),
+        ("effects", "Execution and dialect", effects_section(campaign)),
+        ("prices", "Prices", prices_section(campaign)),
+        ("repeats", "Repeatability", repeats_section(campaign)),
+        ("details", "Run by run", details_section(campaign)),
+    ]
