@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from evaluator.evidence import FloatArray, IntArray, TimeAxis
+from evaluator.window_ends import WindowEnds
 from evaluator.workload import NO_SECOND
 
 
@@ -23,10 +24,12 @@ class Appended:
     at_ms: IntArray
     #: by how much event time fell behind what had been appended before, in ms of event time
     disorder_ms_max: float
+    window_ends: WindowEnds
 
     @classmethod
     def none(cls) -> Appended:
-        return cls({}, 0, np.empty(0, np.int64), 0.0)
+        nothing = np.empty(0, np.int64)
+        return cls({}, 0, nothing, 0.0, WindowEnds(nothing, nothing))
 
 
 def appended(records: DataFrame, axis: TimeAxis) -> Appended:
@@ -45,17 +48,19 @@ def appended(records: DataFrame, axis: TimeAxis) -> Appended:
         .sort_by("timestamp_ms")
     )
     timed = rows.filter(rows["second"].is_valid())
-    second, count = timed["second"].to_numpy(), timed["count"].to_numpy()
-    slots, where = np.unique(second - axis.event_start_s, return_inverse=True)
+    slot, count = timed["second"].to_numpy() - axis.event_start_s, timed["count"].to_numpy()
+    at_ms = timed["timestamp_ms"].to_numpy()
+    slots, where = np.unique(slot, return_inverse=True)
     return Appended(
         dict(zip(slots.tolist(), np.bincount(where, count).astype(int).tolist(), strict=True)),
         int(np.sum(rows["malformed"].to_numpy())),
         np.unique(rows["timestamp_ms"].to_numpy()),
         disorder_ms(
-            timed["timestamp_ms"].to_numpy(),
+            at_ms,
             timed["event_us_min"].to_numpy() / 1000,
             timed["event_us_max"].to_numpy() / 1000,
         ),
+        WindowEnds.of(slot, at_ms),
     )
 
 

@@ -119,6 +119,10 @@ def _outputs(f: Facts) -> Iterator[Doubt]:
     told = [f"{count} {name}" for name, count in faults.items() if count]
     if told:
         yield Doubt("outputs-wrong", f"Of the outputs {', '.join(told)}.")
+    if f.hasty:
+        by = f"by {f.hasty_ms_max:.0f} ms at most" if f.hasty_ms_max else "which never did"
+        says = f"{f.hasty} of {f.samples} outputs came before their window could close, {by}."
+        yield Doubt("window-not-kept", says)
 
 
 def _sustained(f: Facts) -> Iterator[Doubt]:
@@ -227,6 +231,12 @@ def _figures(f: Facts) -> Iterator[Doubt]:
                 f"{f.checkpoint_s:g} s; a fair figure takes {limit.CHECKPOINTS_MIN}."
             )
             yield Doubt("few-checkpoints", says)
+    if f.stalled > limit.STALLED_SHARE_MAX * f.samples:
+        says = (
+            f"{f.stalled / f.samples:.0%} of the outputs came in stalls: what is told of those "
+            f"outside stalls is not the engine's figure."
+        )
+        yield Doubt("mostly-stalled", says)
     needed = limit.SAMPLES_BEYOND_QUANTILE
     # 1e-9: 10 000 samples have ten beyond the quantile 0.999, whatever 1 - 0.999 rounds to
     thin = [name for name, q in QUANTILES if f.samples * min(q, 1 - q) < needed - 1e-9]

@@ -43,6 +43,11 @@ class Facts:
     slot_medians_ms: list[float] = field(default_factory=list)
     last_ms_p50: float | None = None
     samples: int = 0
+    #: how many of them came before their window could close, and by how much at most
+    hasty: int = 0
+    hasty_ms_max: float = 0.0
+    #: how many of them came in stalls
+    stalled: int = 0
     window_s: float | None = None
     checkpoint_s: float | None = None
     busy_share: float | None = None

@@ -71,7 +71,9 @@ def look(spark: SparkSession, evidence: Evidence, store: Store, run: RunFolder) 
     last = last_of(draft)
     if axis.span_ms is not None and last.count:
         stalls = find_stalls(outputs, inputs.at_ms, axis.span_ms, last.quantile(0.5))
-    measured = write_latency(draft, run.latency, stalls)
+    waits = stage.windowed and told.get("dialect") == "windowed"
+    ends = inputs.window_ends if waits else None
+    measured = write_latency(draft, run.latency, stalls, ends)
     return Findings(
         inputs,
         clock,

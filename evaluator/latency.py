@@ -1,4 +1,4 @@
-"""Measure each output: append time less that of its inputs, three ways; write latency.parquet."""
+"""Measure each output: what its latency is by each measure; write latency.parquet."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from contract.results import ATTRIBUTIONS, LATENCY_COLUMNS
+from contract.results import LATENCY_COLUMNS, MEASURES
 from evaluator.distribution import Distribution
 from evaluator.evidence import FloatArray, TimeAxis
 from evaluator.stalls import Stall, in_any
+from evaluator.window_ends import WindowEnds
 
 _ARROW_TYPES = {
     "string": pa.string(),
@@ -28,6 +29,8 @@ _ARROW_TYPES = {
     "bool": pa.bool_(),
 }
 INPUT_OF = {"mean": "input_mean_ms", "last": "input_last_ms", "due": "due_ms"}
+#: columns that are known only once all topics were looked through
+_ADDED = ("window_end_ms", "in_stall")
 _BATCH_ROWS = 1 << 18
 
 
@@ -44,7 +47,7 @@ def write_draft(verdicts: DataFrame, axis: TimeAxis, run_dir: Path) -> Path:
     if first is not None and last is not None:
         inside = F.col("slot").between(first, last)
     measured = verdicts.where(F.col("verdict").isin("correct", "wrong") & inside)
-    names = [name for name, _ in LATENCY_COLUMNS if name != "in_stall"]
+    names = [name for name, _ in LATENCY_COLUMNS if name not in _ADDED]
     one = measured.select(*names).coalesce(1).sortWithinPartitions("slot", "output_ms")
     one.write.mode("overwrite").parquet(f"file:{draft.absolute()}")
     return draft
@@ -56,18 +59,29 @@ def _batches(draft: Path, columns: list[str] | None = None) -> Iterator[pa.Table
             yield pa.Table.from_batches([batch])
 
 
-def _latency_ms(table: pa.Table, attribution: str) -> FloatArray:
-    told = pc.subtract(
-        table["output_ms"].cast("float64"), table[INPUT_OF[attribution]].cast("float64")
-    )
-    return np.asarray(told.to_numpy(), np.float64)
+def _ms(table: pa.Table, column: str) -> FloatArray:
+    return np.asarray(table[column].cast("float64").to_numpy(), np.float64)
+
+
+def measures_ms(table: pa.Table) -> dict[str, FloatArray]:
+    """Of each output all of the contract's measures; not a number where one is unknown."""
+    output_ms, last_ms = _ms(table, "output_ms"), _ms(table, "input_last_ms")
+    # where no window's end is waited for there is none, and nothing resides
+    may_answer_ms = np.fmax(last_ms, _ms(table, "window_end_ms"))
+    return {
+        **{name: output_ms - _ms(table, column) for name, column in INPUT_OF.items()},
+        "gathering": last_ms - _ms(table, "input_mean_ms"),
+        "residence": may_answer_ms - last_ms,
+        "engine": output_ms - may_answer_ms,
+    }
 
 
 def last_of(draft: Path) -> Distribution:
     """The distribution of `last` over the measured outputs."""
     columns = ["output_ms", "input_last_ms"]
     return Distribution.merged(
-        Distribution.of(_latency_ms(table, "last")) for table in _batches(draft, columns)
+        Distribution.of(_ms(table, "output_ms") - _ms(table, "input_last_ms"))
+        for table in _batches(draft, columns)
     )
 
 
@@ -78,40 +92,70 @@ class Measured:
     of: dict[str, Distribution] = field(default_factory=dict)
     #: the distribution of `last` in each slot
     of_slot: dict[int, Distribution] = field(default_factory=dict)
+    stalled: int = 0
+    #: outputs that came before their window could close, and by how much at most
+    hasty: int = 0
+    hasty_ms_max: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
         """As the `latency_ms` of run.json."""
         return {name: part.summary() for name, part in self.of.items()}
 
 
-def write_latency(draft: Path | None, path: Path, stalls: Sequence[Stall]) -> Measured:
-    """Write latency.parquet from the draft, whole or not at all; and sum it up on the way."""
+def write_latency(
+    draft: Path | None, path: Path, stalls: Sequence[Stall], ends: WindowEnds | None = None
+) -> Measured:
+    """Write latency.parquet from the draft, whole or not at all; and sum it up on the way.
+
+    `ends` is given where outputs wait for the ends of their windows.
+    """
     unfinished = path.with_name(f".{path.name}.draft")
-    parts: dict[str, list[Distribution]] = {
-        name: [] for name in (*ATTRIBUTIONS, "last_outside_stalls")
-    }
+    parts: dict[str, list[Distribution]] = {name: [] for name in (*MEASURES, "last_outside_stalls")}
     slots: dict[int, list[Distribution]] = {}
+    measured = Measured()
     schema = parquet_schema(LATENCY_COLUMNS)
     with pq.ParquetWriter(unfinished, schema, compression="zstd") as writer:
-        for table in _batches(draft) if draft is not None else ():
-            stalled = in_any(stalls, table["output_ms"].to_numpy())
-            table = table.append_column("in_stall", pa.array(stalled))
-            writer.write_table(table.select(schema.names).cast(schema))
-            for name in ATTRIBUTIONS:
-                _add(parts[name], Distribution.of(_latency_ms(table, name)))
-            last_ms = _latency_ms(table, "last")
-            _add(parts["last_outside_stalls"], Distribution.of(last_ms[~stalled]))
+        for drafted in _batches(draft) if draft is not None else ():
+            stalled = in_any(stalls, drafted["output_ms"].to_numpy())
+            table = _with_added(drafted, stalled, ends).select(schema.names).cast(schema)
+            writer.write_table(table)
+            measured.stalled += int(stalled.sum())
+            if ends is not None:
+                _note_hasty(measured, table)
+            found = measures_ms(table)
+            for name in MEASURES:
+                _add(parts[name], Distribution.of(found[name]))
+            _add(parts["last_outside_stalls"], Distribution.of(found["last"][~stalled]))
             slot = table["slot"].to_numpy()
             for one in np.unique(slot):
-                found = Distribution.of(last_ms[slot == one])
-                slots.setdefault(int(one), []).append(found)
+                of_slot = Distribution.of(found["last"][slot == one])
+                slots.setdefault(int(one), []).append(of_slot)
     unfinished.replace(path)
     if draft is not None:
         shutil.rmtree(draft)
-    return Measured(
-        {name: Distribution.merged(held) for name, held in parts.items()},
-        {slot: Distribution.merged(held) for slot, held in slots.items()},
-    )
+    measured.of = {name: Distribution.merged(held) for name, held in parts.items()}
+    measured.of_slot = {slot: Distribution.merged(held) for slot, held in slots.items()}
+    return measured
+
+
+def _with_added(
+    drafted: pa.Table, stalled: npt.NDArray[np.bool_], ends: WindowEnds | None
+) -> pa.Table:
+    """The draft with the columns that Spark could not know."""
+    rows = drafted.num_rows
+    end_ms = pa.nulls(rows, pa.int64()) if ends is None else ends.after(drafted["slot"].to_numpy())
+    added = (end_ms, pa.array(stalled))
+    for name, column in zip(_ADDED, added, strict=True):
+        drafted = drafted.append_column(name, column)
+    return drafted
+
+
+def _note_hasty(measured: Measured, table: pa.Table) -> None:
+    """Count what came too early; a window that never could close is never kept."""
+    early_ms = _ms(table, "window_end_ms") - _ms(table, "output_ms")
+    measured.hasty += int((np.isnan(early_ms) | (early_ms > 0)).sum())
+    most_ms = float(np.fmax.reduce(early_ms, initial=0.0))
+    measured.hasty_ms_max = max(measured.hasty_ms_max, most_ms)
 
 
 def _add(held: list[Distribution], part: Distribution) -> None:

@@ -56,13 +56,19 @@ def quantile_block(values: Floats) -> Block:
 
 
 def latencies_ms(latency: pa.Table) -> dict[str, Floats]:
-    """The latency of each output, three ways, and `last` outside stalls."""
+    """The latency of each output, three ways, what it is made of, and `last` outside stalls."""
     output = floats(latency, "output_ms")
-    last = output - floats(latency, "input_last_ms")
+    inputs = floats(latency, "input_mean_ms"), floats(latency, "input_last_ms")
+    last = output - inputs[1]
+    end = floats(latency, "window_end_ms")
+    closed_later = end > inputs[1]  # never where there is no end
     return {
-        "mean": output - floats(latency, "input_mean_ms"),
+        "mean": output - inputs[0],
         "last": last,
         "due": output - floats(latency, "due_ms"),
+        "gathering": inputs[1] - inputs[0],
+        "residence": np.where(closed_later, end - inputs[1], 0.0),
+        "engine": np.where(closed_later, output - end, last),
         "last_outside_stalls": last[~flags(latency, "in_stall")],
     }
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from contract import doubts as limit
+from contract.workload import load_workload
 from evaluator.quantities import flags, floats, theil_sen, total
 
 
@@ -22,6 +23,7 @@ def demanded(
     found = [
         *_outputs(run, conditions),
         *_samples(run, latency),
+        *_windows(run, latency),
         *_trend(run, slots),
         *_publisher(run, slots),
         *_witnessed(conditions),
@@ -45,6 +47,9 @@ def _samples(run: dict[str, Any], latency: pa.Table | None) -> Iterator[tuple[st
     least = float(np.nanmin(floats(latency, "output_ms") - floats(latency, "input_last_ms")))
     if least < 0:
         yield "output-before-input", f"an output {-least:g} ms before its last input"
+    stalled = int(flags(latency, "in_stall").sum())
+    if stalled / latency.num_rows > limit.STALLED_SHARE_MAX:
+        yield "mostly-stalled", f"{stalled} of {latency.num_rows} samples in stalls"
     beyond = limit.SAMPLES_BEYOND_QUANTILE
     if latency.num_rows * 0.001 < beyond - 1e-6:
         yield "few-samples", f"{latency.num_rows} samples for the quantile 0.999"
@@ -53,6 +58,22 @@ def _samples(run: dict[str, Any], latency: pa.Table | None) -> Iterator[tuple[st
         held = (window["end_ms"] - window["start_ms"]) / 1000 / period
         if held < limit.CHECKPOINTS_MIN:
             yield "few-checkpoints", f"{held:g} checkpoints in the window"
+
+
+def waits(run: dict[str, Any]) -> bool:
+    """Whether the run's outputs must wait until event time has passed their slot."""
+    if run.get("dialect") != "windowed":
+        return False
+    return load_workload(str(run.get("workload"))).stage(str(run.get("stage"))).windowed
+
+
+def _windows(run: dict[str, Any], latency: pa.Table | None) -> Iterator[tuple[str, str]]:
+    if latency is None or not waits(run):
+        return
+    kept = floats(latency, "output_ms") >= floats(latency, "window_end_ms")
+    hasty = latency.num_rows - int(kept.sum())
+    if hasty:
+        yield "window-not-kept", f"{hasty} outputs before the end of their window"
 
 
 def _trend(run: dict[str, Any], slots: pa.Table | None) -> Iterator[tuple[str, str]]:

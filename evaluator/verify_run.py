@@ -13,7 +13,7 @@ from contract.doubts import SEVERITIES
 from contract.results import SCHEMA, TOLD, RunFolder
 from evaluator import quantities
 from evaluator.quantities import flags, floats
-from evaluator.verify_doubts import demanded
+from evaluator.verify_doubts import demanded, waits
 from evaluator.verify_parts import RELATIVE, Check, Kept, compare
 
 #: what is looked at besides what every run.json repeats
@@ -39,6 +39,7 @@ def _checks(kept: Kept) -> list[Check]:
         *_identity(kept),
         *_window(kept),
         *_latency(kept),
+        *_window_ends(kept),
         *_stalls(kept),
         *_throughput(kept),
         *_publisher(kept),
@@ -108,6 +109,22 @@ def _slots(latency: pa.Table, slots: pa.Table, name: str) -> Iterator[Check]:
         told = floats(slots, column)[measured]
         same = np.isclose(told, values, rtol=RELATIVE, atol=1e-12, equal_nan=True)
         yield Check(f"{name} slots.parquet {column}, rows amiss", 0, int((~same).sum()))
+
+
+def _window_ends(kept: Kept) -> Iterator[Check]:
+    """A slot has one end, no later than the next slot's; none where nothing waits for it."""
+    if kept.latency is None:
+        return
+    end_ms, slot = floats(kept.latency, "window_end_ms"), floats(kept.latency, "slot")
+    where = f"{kept.name} latency.parquet window_end_ms, rows amiss"
+    if not waits(kept.run):
+        yield Check(where, 0, int((~np.isnan(end_ms)).sum()))
+        return
+    order = np.argsort(slot, kind="stable")
+    slot, end_ms = slot[order], np.nan_to_num(end_ms[order], nan=np.inf)
+    same = slot[1:] == slot[:-1]
+    amiss = np.where(same, end_ms[1:] != end_ms[:-1], end_ms[1:] < end_ms[:-1])
+    yield Check(where, 0, int(amiss.sum()))
 
 
 def _stalls(kept: Kept) -> Iterator[Check]:

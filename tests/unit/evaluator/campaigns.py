@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from contract.doubts import SEVERITIES
 from contract.results import (
     LATENCY_COLUMNS,
+    MEASURES,
     QUANTILES,
     RESOURCES_COLUMNS,
     SCHEMA,
@@ -240,6 +241,7 @@ def _samples(rng: np.random.Generator, plan: Plan, stage: str) -> dict[str, Any]
         "input_mean_ms": last - rng.uniform(0, 2, count),
         "input_last_ms": last,
         "due_ms": due,
+        "window_end_ms": np.full(count, None),
         "output_ms": output,
         "in_stall": in_stall,
     }
@@ -376,6 +378,10 @@ def _figures(
             "mean": _block(rows["output_ms"] - rows["input_mean_ms"]),
             "last": _block(last),
             "due": _block(rows["output_ms"] - rows["due_ms"]),
+            # in the eager dialect no output waits for its window's end
+            "gathering": _block(rows["input_last_ms"] - rows["input_mean_ms"]),
+            "residence": _block(np.zeros(len(last))),
+            "engine": _block(last),
             "last_outside_stalls": _block(last[~rows["in_stall"]]),
         },
         "stalls": {
@@ -393,7 +399,7 @@ def _figures(
 def _no_figures() -> dict[str, Any]:
     return {
         "outputs": None,
-        "latency_ms": dict.fromkeys(("mean", "last", "due", "last_outside_stalls")),
+        "latency_ms": dict.fromkeys((*MEASURES, "last_outside_stalls")),
         "stalls": None,
         "throughput": None,
     }

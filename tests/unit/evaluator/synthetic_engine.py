@@ -51,6 +51,10 @@ class Plan:
     #: what `delay_ms(slot)` adds to an output's latency
     delay_ms: Callable[[int], float] | None = None
     repetition: int = 1
+    dialect: str = "eager"
+    #: what the engine allows, in event time
+    disorder_ms_max: float | None = None
+    checkpoint_s: float = 5
 
     @property
     def window(self) -> dict[str, int]:
@@ -66,8 +70,12 @@ def instant(second: int, millisecond: int = 0) -> str:
     return f"{text}.{millisecond:03d}Z"
 
 
-def input_records(plan: Plan) -> Iterator[tuple[Record, dict[str, Any], float]]:
-    """Each input record, what it says (with location and lane), when it was due in ms."""
+#: an input record, what it says (with location and lane), when it was due in ms
+Input = tuple[Record, dict[str, Any], float]
+
+
+def input_records(plan: Plan) -> Iterator[Input]:
+    """All that is published, in the order in which it is due."""
     rng = random.Random(plan.seed)
     per_slot = plan.locations * plan.lanes * 2
     for slot in range(plan.slots):
@@ -161,40 +169,64 @@ class _Engine:
             yield location, total
 
 
-def outputs_of(plan: Plan, inputs: list[tuple[Record, dict[str, Any], float]]) -> list[Record]:
+def outputs_of(plan: Plan, inputs: list[Input]) -> list[Record]:
     """What a good engine appends, in the order of appending."""
-    rng = random.Random(plan.seed + 1)
+    made = sorted(_made(plan, inputs), key=lambda x: x[0])
+    return _appended(plan, made)
+
+
+_Made = tuple[float, Record, bytes | None, bytes | None, dict[str, Any] | None]
+
+
+def _made(plan: Plan, inputs: list[Input]) -> Iterator[_Made]:
+    """From when on it may be put out, its last input, key, value and what that says."""
     engine = _Engine(plan.stage, {}, {}, {})
+    waits = plan.dialect == "windowed" and plan.stage in ("tumbling", "sliding")
+    end_ms = _window_ends(inputs) if waits else {}
+    for record, says, _ in sorted(inputs, key=lambda x: x[0].timestamp_ms):
+        if plan.stage == "ingest":
+            yield record.timestamp_ms, record, record.key, record.value, None
+            continue
+        for key, told in engine.take(record, says):
+            value = json.dumps(told, separators=(",", ":")).encode()
+            if not waits:
+                yield record.timestamp_ms, record, key.encode(), value, told
+            elif record.slot in end_ms:
+                ready_ms = max(record.timestamp_ms, end_ms[record.slot])
+                yield ready_ms, record, key.encode(), value, told
+
+
+def _window_ends(inputs: list[Input]) -> dict[int, int]:
+    """Slot → when the first record of a later one was there; not of the last."""
+    first: dict[int, int] = {}
+    for record, *_ in inputs:
+        first[record.slot] = min(record.timestamp_ms, first.get(record.slot, record.timestamp_ms))
+    return {slot: min(first[s] for s in first if s > slot) for slot in sorted(first)[:-1]}
+
+
+def _appended(plan: Plan, made: list[_Made]) -> list[Record]:
+    rng = random.Random(plan.seed + 1)
     free_ms = 0.0
     found: list[Record] = []
-    for record, says, _ in sorted(inputs, key=lambda x: x[0].timestamp_ms):
-        made: list[tuple[bytes | None, bytes | None, dict[str, Any] | None]]
-        if plan.stage == "ingest":
-            made = [(record.key, record.value, None)]
-        else:
-            made = [
-                (key.encode(), json.dumps(value, separators=(",", ":")).encode(), value)
-                for key, value in engine.take(record, says)
-            ]
-        for key, value, told in made:
-            extra_ms = plan.delay_ms(record.slot) if plan.delay_ms else 0.0
-            at_ms = record.timestamp_ms + plan.latency_ms * rng.uniform(0.7, 1.6) + extra_ms
-            if plan.stall_every_s is not None:
-                every_ms = plan.stall_every_s * 1000
-                into_ms = (at_ms - FIRST_DUE_MS) % every_ms
-                if into_ms < plan.stall_ms and at_ms - FIRST_DUE_MS > every_ms:
-                    at_ms += plan.stall_ms - into_ms
-            free_ms = max(at_ms, free_ms)
-            found.append(
-                Record(
-                    f"r{plan.number}.out",
-                    record.partition,
-                    int(free_ms),
-                    key,
-                    value,
-                    record.kind,
-                    record.slot,
-                    told,
-                )
+    for ready_ms, record, key, value, told in made:
+        extra_ms = plan.delay_ms(record.slot) if plan.delay_ms else 0.0
+        at_ms = ready_ms + plan.latency_ms * rng.uniform(0.7, 1.6) + extra_ms
+        if plan.stall_every_s is not None:
+            every_ms = plan.stall_every_s * 1000
+            into_ms = (at_ms - FIRST_DUE_MS) % every_ms
+            if into_ms < plan.stall_ms and at_ms - FIRST_DUE_MS > every_ms:
+                at_ms += plan.stall_ms - into_ms
+        free_ms = max(at_ms, free_ms)
+        found.append(
+            Record(
+                f"r{plan.number}.out",
+                record.partition,
+                int(free_ms),
+                key,
+                value,
+                record.kind,
+                record.slot,
+                told,
             )
+        )
     return found

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contract.results import write_json
+from contract.results import SCHEMA, write_json
 from tests.unit.evaluator.synthetic_engine import EVENT_START_S, FIRST_DUE_MS, Plan
 
 
@@ -28,7 +28,7 @@ def run_conditions(plan: Plan) -> dict[str, Any]:
     slot_s = plan.slot_ms / 1000
     measured = plan.window["last_slot"] - plan.window["first_slot"] + 1
     return {
-        "schema": 1,
+        "schema": SCHEMA,
         "run_id": f"r{plan.number}",
         "workload": "traffic",
         "stage": plan.stage,
@@ -36,7 +36,7 @@ def run_conditions(plan: Plan) -> dict[str, Any]:
         "engine_version": "0",
         "delivery": "exactly-once",
         "mode": "real-time",
-        "dialect": "eager",
+        "dialect": plan.dialect,
         "runtime": "embedded",
         "settings": {
             "rate": rate,
@@ -52,14 +52,14 @@ def run_conditions(plan: Plan) -> dict[str, Any]:
             "temporal_scale": 60 / slot_s,
             "arrival": "adjacent",
             "source": "network",
-            "checkpoint_s": 10,
+            "checkpoint_s": plan.checkpoint_s,
             "engine": {},
         },
         "bootstrap_servers": "127.0.0.1:1",
         "topics": {"inputs": names, "output": output},
         "same_machine": True,
-        "disorder_ms_max": None,
-        "checkpoint_s": 5,
+        "disorder_ms_max": plan.disorder_ms_max,
+        "checkpoint_s": plan.checkpoint_s,
         "first_due_ms": FIRST_DUE_MS,
         "event_start_s": EVENT_START_S,
         "slot_ms": plan.slot_ms,
@@ -100,7 +100,7 @@ def write_publisher(run_dir: Path, plan: Plan, inputs: list[Any]) -> None:
     pq.write_table(table, run_dir / "evidence" / "publisher-0.parquet")
     told = {"scheduled": len(inputs), "sent": len(inputs), "acknowledged": len(inputs), "failed": 0}
     facts = {
-        "schema": 1,
+        "schema": SCHEMA,
         "processes": 1,
         "first_due_ms": FIRST_DUE_MS,
         "event_start_s": EVENT_START_S,

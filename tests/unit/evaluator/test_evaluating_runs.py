@@ -87,6 +87,31 @@ def test_what_a_run_leaves_has_the_contract_s_columns_and_exact_quantiles(
     assert told["throughput"]["input_per_s"] == 80
 
 
+@pytest.mark.parametrize("stage", ["join", "tumbling", "sliding"])
+def test_in_the_windowed_dialect_waiting_for_the_window_is_told_apart(
+    spark: SparkSession, tmp_path: Path, stage: str
+) -> None:
+    told = evaluated(spark, tmp_path, stage=stage, dialect="windowed", disorder_ms_max=200.0)
+    assert told["valid"] and grave(told) == []
+    rows = pq.read_table(RunFolder(told["dir"]).latency)
+    parts = told["latency_ms"]
+    assert parts["engine"]["min"] >= 0 and parts["engine"]["max"] < 20
+    if stage == "join":
+        assert rows["window_end_ms"].null_count == rows.num_rows
+        assert parts["residence"]["max"] == 0 and parts["engine"] == parts["last"]
+        return
+    slots, inputs = (
+        rows["slot"].to_numpy(),
+        pq.read_table(f"{told['store'][5:]}/c/1-{stage}/inputs"),
+    )
+    second = [int(v.partition(b'"timestamp":"')[2][17:19]) for v in inputs["value"].to_pylist()]
+    at_ms, slot_of = inputs["timestamp_ms"].to_numpy(), np.array(second)
+    for slot in np.unique(slots):
+        found = set(np.array(rows["window_end_ms"])[slots == slot].tolist())
+        assert found == {at_ms[slot_of > slot].min()}
+    assert parts["residence"]["p50"] > 300 and parts["last"]["p50"] > 300
+
+
 def forged(records: list[Record]) -> list[Record]:
     middle = next(r for r in records if r.slot == 7)
     return [*records, replace(records[-1], key=b"net/0/nowhere/lane1", value=middle.value)]
