@@ -8,15 +8,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from contract.claims import Statistic
-from contract.results import QUANTILES, CampaignFolder, RunFolder, read_json
+from contract.results import MEASURES, QUANTILES, CampaignFolder, RunFolder, read_json
 from contract.variant import Variant
 from evaluator.evidence import FloatArray, IntArray
 from evaluator.intervals import Sampled, of_runs
-from evaluator.measures import COLUMNS, latency_ms
+from evaluator.latency import measures_ms
 from evaluator.resampling import Histogram
 
 _SEED = 20180701
@@ -71,7 +71,7 @@ class Samples:
 
     def __init__(self, runs: Sequence[EndedRun]) -> None:
         self.runs = runs
-        self._histograms: dict[tuple[RunFolder, str], Histogram | None] = {}
+        self._histograms: dict[RunFolder, dict[str, Histogram | None]] = {}
 
     @cached_property
     def variants(self) -> list[Variant]:
@@ -112,10 +112,9 @@ class Samples:
         return Sampled((value,), self._resampled(run, measure, statistic), readings)
 
     def _resampled(self, run: EndedRun, measure: str, statistic: Statistic) -> FloatArray:
-        key = run.folder, measure
-        if key not in self._histograms:
-            self._histograms[key] = Histogram.of(_latencies(run.folder, measure))
-        histogram, names = self._histograms[key], quantiles_of(statistic)
+        if run.folder not in self._histograms:
+            self._histograms[run.folder] = _histograms(run.folder)
+        histogram, names = self._histograms[run.folder].get(measure), quantiles_of(statistic)
         if histogram is None:
             return np.array([run.statistic(measure, statistic) or 0.0])
         rng = np.random.default_rng(_SEED)
@@ -123,10 +122,17 @@ class Samples:
         return found[names[0]] if len(names) == 1 else found[names[0]] - found[names[1]]
 
 
-def _latencies(run: RunFolder, measure: str) -> Iterator[tuple[IntArray, FloatArray]]:
+def _histograms(run: RunFolder) -> dict[str, Histogram | None]:
+    """How each measure is distributed over the slots of a run."""
     if not run.latency.exists():
-        return
-    columns = ["slot", *COLUMNS[measure]]
-    for batch in pq.ParquetFile(run.latency).iter_batches(_BATCH_ROWS, columns=columns):
-        slot = pc.cast(batch["slot"], "int64").to_numpy()
-        yield slot, latency_ms(batch, measure)
+        return {}
+    return {
+        measure: Histogram.of((slot, found[measure]) for slot, found in _batches(run))
+        for measure in MEASURES
+    }
+
+
+def _batches(run: RunFolder) -> Iterator[tuple[IntArray, dict[str, FloatArray]]]:
+    for batch in pq.ParquetFile(run.latency).iter_batches(_BATCH_ROWS):
+        table = pa.Table.from_batches([batch])
+        yield table["slot"].to_numpy().astype(np.int64), measures_ms(table)
