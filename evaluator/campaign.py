@@ -24,19 +24,21 @@ def write_campaign(campaign_dir: Path) -> dict[str, Any]:
     """Write campaign.json from the conductor's conditions and the runs."""
     folder = CampaignFolder(campaign_dir)
     told = read_json(folder.conditions)
-    samples = Samples(ended_runs(folder))
-    value = {
-        **told,
+    value = {**told, **judged(told, Samples(ended_runs(folder))), "files": _hashes(folder)}
+    write_json(folder.campaign_json, value)
+    return value
+
+
+def judged(told: dict[str, Any], samples: Samples) -> dict[str, Any]:
+    """What follows from the runs: the same from the same files, whoever asks."""
+    return {
         "valid": is_valid(told, samples),
         "figures": figures(samples),
         "prices": prices(samples),
         "effects": effects(samples),
         "claims": claims(samples, told["settings"]["workload"]) if tests_claims(told) else [],
         "doubts": [doubt.to_json() for doubt in _doubts(told, samples)],
-        "files": _hashes(folder),
     }
-    write_json(folder.campaign_json, value)
-    return value
 
 
 def is_valid(told: dict[str, Any], samples: Samples) -> bool:

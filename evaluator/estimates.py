@@ -50,10 +50,12 @@ class EndedRun:
 
     def statistic(self, measure: str, statistic: Statistic) -> float | None:
         """A quantile, or the difference of two, as run.json has them."""
-        found = [self.latency_ms[measure][name] for name in quantiles_of(statistic)]
-        if any(value is None for value in found):
+        block = self.latency_ms.get(measure) or {}
+        found = [block.get(name) for name in quantiles_of(statistic)]
+        known = [float(value) for value in found if value is not None]
+        if len(known) < len(found):
             return None
-        return float(found[0] if len(found) == 1 else found[0] - found[1])
+        return known[0] if len(known) == 1 else known[0] - known[1]
 
 
 def quantiles_of(statistic: Statistic) -> list[str]:

@@ -1,4 +1,4 @@
-"""Check a campaign's medians, prices and verdicts against the figures of its runs."""
+"""Check what a campaign tells of its runs: all of it again, and intervals by other means too."""
 
 from __future__ import annotations
 
@@ -6,36 +6,37 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from contract.doubts import RUNS_MIN
-from contract.results import ATTRIBUTIONS, SCHEMA, CampaignFolder, read_json
-from contract.workload import load_workload
-from evaluator.quantities import median_of
+from contract.results import CampaignFolder, read_json
+from contract.variant import Variant
+from evaluator.campaign import judged
+from evaluator.estimates import Samples, ended_runs
+from evaluator.verify_intervals import interval
 from evaluator.verify_parts import Check, compare
 
 Run = dict[str, Any]
+Rows = list[dict[str, Any]]
+#: what a row of each list is told apart by
+_KEYS = {
+    "figures": ("engine", "mode", "dialect", "stage", "attribution"),
+    "prices": ("engine", "mode", "dialect", "stage", "attribution"),
+    "effects": ("of", "from", "to", "stage", "attribution"),
+    "claims": ("paper", "claim", "engine", "mode", "dialect"),
+    "doubts": ("id",),
+}
+#: intervals by other means agree to this: theirs are summed on a grid
+_RELATIVE = 1e-5
 
 
 def check_campaign(
     folder: CampaignFolder, campaign: dict[str, Any], runs: dict[str, Run]
 ) -> Iterator[Check]:
-    """Medians of stages, prices, and what the campaign says of itself."""
-    yield Check("campaign.json schema", campaign.get("schema"), SCHEMA)
+    """Figures, prices, effects, claims, and what the campaign says of itself."""
     yield from _conditions(folder, campaign)
-    of_stage: dict[str, list[Run]] = {}
-    for run in runs.values():
-        if run:
-            of_stage.setdefault(str(run.get("stage")), []).append(run)
-    medians: dict[tuple[str, str], float | None] = {}
-    for figure in campaign.get("figures") or []:
-        yield from _figure(figure, of_stage.get(str(figure.get("stage")), []), medians)
-    for price in campaign.get("prices") or []:
-        yield from _price(price, medians, of_stage)
-    yield from _all_there(campaign, of_stage)
-    grave = [d for d in campaign.get("doubts") or [] if d.get("severity") == "invalid"]
-    left = [run for run in runs.values() if run]
-    whole = len(left) == len(campaign.get("runs") or []) and campaign.get("complete") is True
-    all_valid = bool(left) and all(run.get("valid") is True for run in left)
-    yield Check("campaign.json valid", campaign.get("valid"), whole and all_valid and not grave)
+    found = judged(campaign, Samples(ended_runs(folder)))
+    yield Check("campaign.json valid", campaign.get("valid"), found["valid"])
+    for name, keys in _KEYS.items():
+        yield from _rows(f"campaign.json {name}", campaign.get(name) or [], found[name], keys)
+    yield from _otherwise(campaign, runs)
 
 
 def _conditions(folder: CampaignFolder, campaign: dict[str, Any]) -> Iterator[Check]:
@@ -56,84 +57,61 @@ def _conditions(folder: CampaignFolder, campaign: dict[str, Any]) -> Iterator[Ch
     yield Check("campaign.json runs, folders not listed", [], unlisted)
 
 
-def _figure(
-    figure: dict[str, Any], runs: list[Run], medians: dict[tuple[str, str], float | None]
+def _rows(where: str, told: Rows, found: Rows, keys: tuple[str, ...]) -> Iterator[Check]:
+    """Row by row, leaf by leaf; none left out, none added."""
+    told_by = {_name(row, keys): row for row in told}
+    found_by = {_name(row, keys): row for row in found}
+    yield Check(f"{where}, left out", [], sorted(found_by.keys() - told_by.keys()))
+    yield Check(f"{where}, added", [], sorted(told_by.keys() - found_by.keys()))
+    for name in told_by.keys() & found_by.keys():
+        yield from _leaves(f"{where} {name}", told_by[name], found_by[name])
+
+
+def _name(row: dict[str, Any], keys: tuple[str, ...]) -> str:
+    parts = (row.get(key) for key in keys)
+    return " ".join(
+        " ".join(map(str, p.values())) if isinstance(p, dict) else str(p) for p in parts
+    )
+
+
+def _leaves(where: str, told: Any, found: Any) -> Iterator[Check]:
+    if isinstance(told, dict) and isinstance(found, dict):
+        for key in sorted(told.keys() | found.keys()):
+            yield from _leaves(f"{where} {key}", told.get(key), found.get(key))
+    elif isinstance(told, list) and isinstance(found, list) and len(told) == len(found):
+        for place, pair in enumerate(zip(told, found, strict=True)):
+            yield from _leaves(f"{where} {place}", *pair)
+    else:
+        yield compare(where, told, found)
+
+
+def _otherwise(campaign: dict[str, Any], runs: dict[str, Run]) -> Iterator[Check]:
+    """Figures and prices over several valid runs, from their run.json, by a second computation."""
+    values: dict[tuple[Variant, str, str], list[float]] = {}
+    for run in runs.values():
+        if run.get("valid") is True:
+            for measure, block in run["latency_ms"].items():
+                if block and block.get("p50") is not None:
+                    key = Variant.of(run), str(run["stage"]), str(measure)
+                    values.setdefault(key, []).append(float(block["p50"]))
+    for figure in campaign.get("figures") or []:
+        key = Variant.of(figure), str(figure["stage"]), str(figure["attribution"])
+        if len(values.get(key, [])) > 1:
+            found = interval({"own": values[key]}, {"own": 1.0})
+            yield from _ends(f"figures {figure['stage']} {key[2]}", figure, "p50_ms", found)
+    for price in campaign.get("prices") or []:
+        variant, measure = Variant.of(price), str(price["attribution"])
+        own = values.get((variant, str(price["stage"]), measure), [])
+        before = values.get((variant, str(price["predecessor"]), measure), [])
+        if min(len(own), len(before)) > 1:
+            found = interval({"own": own, "before": before}, {"own": 1.0, "before": -1.0})
+            yield from _ends(f"prices {price['stage']} {measure}", price, "price_ms", found)
+
+
+def _ends(
+    where: str, told: dict[str, Any], name: str, found: tuple[float, float, float]
 ) -> Iterator[Check]:
-    """A stage's median: of its valid run, or the median of its valid runs' medians."""
-    stage, attribution = str(figure.get("stage")), str(figure.get("attribution"))
-    where = f"campaign.json figures {stage} {attribution}"
-    valid = _valid(runs)
-    yield Check(f"{where} runs", figure.get("runs"), len(runs))
-    yield Check(f"{where} valid_runs", figure.get("valid_runs"), len(valid))
-    told, found = figure.get("p50_ms"), _median(valid or runs, attribution)
-    medians[stage, attribution] = told
-    yield compare(f"{where} p50_ms", told, found)
-    yield _ordered(where, figure.get("low_ms"), figure.get("high_ms"))
-
-
-def _price(
-    price: dict[str, Any],
-    medians: dict[tuple[str, str], float | None],
-    of_stage: dict[str, list[Run]],
-) -> Iterator[Check]:
-    """A difference of two medians, and the verdict that its interval allows."""
-    stage, before = str(price.get("stage")), str(price.get("predecessor"))
-    where = f"campaign.json prices {stage} {price.get('attribution')}"
-    own, other = (medians.get((n, str(price.get("attribution")))) for n in (stage, before))
-    found = None if own is None or other is None else own - other
-    yield compare(f"{where} price_ms", price.get("price_ms"), found)
-    low, high = price.get("low_ms"), price.get("high_ms")
-    yield _ordered(where, low, high)
-    fewest = min(len(_valid(of_stage.get(name, []))) for name in (stage, before))
-    yield Check(f"{where} verdict", price.get("verdict"), _verdict(fewest, low, high))
-
-
-def _all_there(campaign: dict[str, Any], of_stage: dict[str, list[Run]]) -> Iterator[Check]:
-    """No figure, price or doubt was left out."""
-    known = {
-        (stage, attribution)
-        for stage, runs in of_stage.items()
-        for attribution in ATTRIBUTIONS
-        if _median(_valid(runs) or runs, attribution) is not None
-    }
-    told = {(f.get("stage"), f.get("attribution")) for f in campaign.get("figures") or []}
-    yield Check("campaign.json figures, left out", [], sorted(known - told))
-    priced = {
-        (stage, attribution)
-        for stage, attribution in known
-        if (before := _predecessor(of_stage[stage][0])) is not None
-        and (before, attribution) in known
-        and _valid(of_stage[stage])
-        and _valid(of_stage[before])
-    }
-    told = {(p.get("stage"), p.get("attribution")) for p in campaign.get("prices") or []}
-    yield Check("campaign.json prices, left out", [], sorted(priced - told))
-    few = sorted(s for s, runs in of_stage.items() if len(_valid(runs)) < RUNS_MIN)
-    said = any(d.get("id") == "few-runs" for d in campaign.get("doubts") or [])
-    yield Check("campaign.json doubt few-runs", "nothing", few, agrees=said or not few)
-
-
-def _predecessor(run: Run) -> str | None:
-    return load_workload(str(run.get("workload"))).stage(str(run.get("stage"))).predecessor
-
-
-def _valid(runs: list[Run]) -> list[Run]:
-    return [run for run in runs if run.get("valid") is True]
-
-
-def _median(runs: list[Run], attribution: str) -> float | None:
-    blocks = [(run.get("latency_ms") or {}).get(attribution) or {} for run in runs]
-    return median_of(block.get("p50") for block in blocks)
-
-
-def _verdict(valid_runs: int, low_ms: float | None, high_ms: float | None) -> str:
-    if valid_runs < RUNS_MIN:
-        return "too-few-runs"
-    if low_ms is not None and low_ms > 0:
-        return "costs"
-    return "saves" if high_ms is not None and high_ms < 0 else "cannot-be-told"
-
-
-def _ordered(where: str, low_ms: float | None, high_ms: float | None) -> Check:
-    fine = low_ms is high_ms if low_ms is None or high_ms is None else low_ms <= high_ms
-    return Check(f"{where} interval", f"{low_ms} to {high_ms}", "no interval", agrees=fine)
+    size = max(abs(found[0]), found[2] - found[1])
+    for key, value in zip((name, "low_ms", "high_ms"), found, strict=True):
+        near = abs(told[key] - value) <= _RELATIVE * size
+        yield Check(f"campaign.json {where} {key}, otherwise", told[key], value, agrees=near)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,8 @@ from contract.results import (
     sha256_of,
     write_json,
 )
+from contract.variant import Variant
+from evaluator.campaign import write_campaign
 
 STAGES = ("ingest", "parse", "join", "tumbling", "sliding")
 ENGINE_MS = {"ingest": 4.2, "parse": 5.1, "join": 14.0, "tumbling": 26.0, "sliding": 31.0}
@@ -40,12 +41,17 @@ TYPES = {
 SERVICES = {"broker-1": 0.32, "broker-2": 0.14, "broker-3": 0.13, "engine": 0.62, "publisher": 0.2}
 
 
+VARIANT = Variant("spark", "real-time", "eager")
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What the campaign to be made looks like."""
 
     stages: tuple[str, ...] = ("parse", "join")
     repeat: int = 1
+    variants: tuple[tuple[str, str], ...] = (("real-time", "eager"),)
+    verb: str = "bench"
     rate: int = 200
     warmup_slots: int = 10
     measured_slots: int = 35
@@ -77,16 +83,21 @@ class Plan:
 def make_campaign(folder: Path, plan: Plan = Plan()) -> Path:
     """Write the campaign that `plan` describes into `folder`."""
     campaign = CampaignFolder(folder)
-    runs: list[dict[str, Any]] = []
-    order = [(s, r) for r in range(1, plan.repeat + 1) for s in plan.stages]
+    order = [
+        (stage, mode, dialect, repetition)
+        for repetition in range(1, plan.repeat + 1)
+        for mode, dialect in plan.variants
+        for stage in plan.stages
+    ]
     listed = []
-    for number, (stage, repetition) in enumerate(order, 1):
+    for number, (stage, mode, dialect, repetition) in enumerate(order, 1):
         run_folder = campaign.run(number, stage)
         ended = "failed" if number in plan.dead else "valid"
         listed.append(
             {
                 "path": f"runs/{number}-{stage}",
                 "stage": stage,
+                **Variant("spark", mode, dialect).to_json(),
                 "repetition": repetition,
                 "ended": ended,
             }
@@ -94,10 +105,9 @@ def make_campaign(folder: Path, plan: Plan = Plan()) -> Path:
         if number in plan.bare:
             run_folder.path.mkdir(parents=True)
             continue
-        runs.append(make_run(run_folder, plan, number, stage))
-    conditions = _conditions(folder, plan, listed)
-    write_json(campaign.conditions, conditions)
-    seal(folder, {**conditions, **_judged(plan, runs)})
+        make_run(run_folder, plan, number, stage, Variant("spark", mode, dialect))
+    write_json(campaign.conditions, _conditions(folder, plan, listed))
+    write_campaign(folder)
     return folder
 
 
@@ -111,7 +121,9 @@ def seal(folder: Path, campaign: dict[str, Any]) -> None:
     write_json(folder / "campaign.json", {**campaign, "files": files})
 
 
-def make_run(folder: RunFolder, plan: Plan, number: int, stage: str) -> dict[str, Any]:
+def make_run(
+    folder: RunFolder, plan: Plan, number: int, stage: str, variant: Variant = VARIANT
+) -> dict[str, Any]:
     """Write one run's files; its run.json comes back."""
     rng = np.random.default_rng(number)
     dead = number in plan.dead
@@ -141,9 +153,9 @@ def make_run(folder: RunFolder, plan: Plan, number: int, stage: str) -> dict[str
         _write(folder.latency, LATENCY_COLUMNS, rows)
     folder.logs.mkdir()
     (folder.logs / "engine.log").write_text("started\n")
-    _witnesses(folder, plan, number, stage, window)
+    _witnesses(folder, plan, number, stage, window, variant)
     run = {
-        **_identity(plan, number, stage),
+        **_identity(plan, number, stage, variant),
         "valid": not dead and number not in plan.invalid,
         "doubts": plan.says(number, 10_000 if dead else len(rows["slot"])),
         "phases_s": dict.fromkeys(("set_up", "start", "warm_up", "measure", "drain"), 1.5)
@@ -161,16 +173,14 @@ def make_run(folder: RunFolder, plan: Plan, number: int, stage: str) -> dict[str
     return run
 
 
-def _identity(plan: Plan, number: int, stage: str) -> dict[str, Any]:
+def _identity(plan: Plan, number: int, stage: str, variant: Variant) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "run_id": f"{number}-{stage}",
         "workload": "traffic",
         "stage": stage,
-        "engine": "spark",
+        **variant.to_json(),
         "engine_version": "4.3.0",
-        "mode": "real-time",
-        "dialect": "eager",
         "runtime": "embedded",
         "settings": _settings(plan),
         "engine_services": ["spark"],
@@ -197,6 +207,10 @@ def _settings(plan: Plan) -> dict[str, Any]:
         "checkpoint_s": 10,
         "engine": {"trigger": "real-time", "checkpoint_s": 10},
     }
+
+
+def _common(plan: Plan) -> dict[str, Any]:
+    return {name: value for name, value in _settings(plan).items() if name != "engine"}
 
 
 def _stalls(plan: Plan, stage: str) -> list[dict[str, Any]]:
@@ -441,13 +455,18 @@ def _resource_figures(rows: dict[str, Any], window: dict[str, Any]) -> dict[str,
 
 
 def _witnesses(
-    folder: RunFolder, plan: Plan, number: int, stage: str, window: dict[str, Any]
+    folder: RunFolder,
+    plan: Plan,
+    number: int,
+    stage: str,
+    window: dict[str, Any],
+    variant: Variant,
 ) -> None:
     dead = number in plan.dead
     write_json(
         folder.conditions,
         {
-            **_identity(plan, number, stage),
+            **_identity(plan, number, stage, variant),
             "delivery": "at-least-once",
             "same_machine": True,
             "disorder_ms_max": 200,
@@ -475,14 +494,26 @@ def _conditions(folder: Path, plan: Plan, listed: list[dict[str, Any]]) -> dict[
     return {
         "schema": SCHEMA,
         "campaign_id": folder.name,
+        "verb": plan.verb,
         "question": plan.question,
-        "command": ["tollgate", "bench", "join", "RATE=2000"],
+        "command": ["tollgate", plan.verb, "RATE=2000"],
         "started_at": "2026-11-18T11:22:33Z",
         "ended_at": "2026-11-18T11:25:10Z",
-        "settings": _settings(plan),
+        "settings": {"workload": "traffic", "runtime": "embedded", **_common(plan)},
+        "variants": [
+            {
+                **Variant("spark", mode, dialect).to_json(),
+                "engine_version": "4.3.0",
+                "settings": _settings(plan)["engine"],
+            }
+            for mode, dialect in plan.variants
+        ],
         "stages": list(plan.stages),
+        "asked_all": len(plan.stages) > 2,
         "repeat": plan.repeat,
+        "preliminary": plan.repeat < 3,
         "runs": listed,
+        "interruptions": [],
         "machine": {
             "cpu_model": "AMD EPYC 7B13",
             "cores": 2,
@@ -507,62 +538,6 @@ def _conditions(folder: Path, plan: Plan, listed: list[dict[str, Any]]) -> dict[
         "complete": plan.complete,
         "says": None if plan.complete else "interrupted by the user in run 2",
     }
-
-
-def _judged(plan: Plan, runs: list[dict[str, Any]]) -> dict[str, Any]:
-    figures: list[dict[str, Any]] = []
-    p50: dict[tuple[str, str], float] = {}
-    valid_of = {s: [r for r in runs if r["stage"] == s and r["valid"]] for s in plan.stages}
-    for stage in plan.stages:
-        of_stage = [r for r in runs if r["stage"] == stage]
-        used = valid_of[stage] or [r for r in of_stage if r["latency_ms"]["last"]]
-        for attribution in ("last", "mean", "due") if used else ():
-            middle = float(np.median([r["latency_ms"][attribution]["p50"] for r in used]))
-            p50[stage, attribution] = middle
-            figures.append(
-                {
-                    "stage": stage,
-                    "runs": len(of_stage),
-                    "valid_runs": len(valid_of[stage]),
-                    "attribution": attribution,
-                    "p50_ms": middle,
-                    "low_ms": middle - 1.3,
-                    "high_ms": middle + 1.6,
-                    "method": "runs" if len(used) > 1 else "slots",
-                }
-            )
-    prices = []
-    for before, stage in pairwise(STAGES):
-        fewest = min(len(valid_of.get(s, [])) for s in (before, stage))
-        for attribution in ("last", "mean", "due") if fewest else ():
-            price = p50[stage, attribution] - p50[before, attribution]
-            prices.append(
-                {
-                    "stage": stage,
-                    "predecessor": before,
-                    "attribution": attribution,
-                    "price_ms": price,
-                    "low_ms": price - 2.2,
-                    "high_ms": price + 1.7,
-                    "method": "runs" if fewest > 1 else "slots",
-                    "verdict": _verdict(fewest, price),
-                }
-            )
-    listed = plan.repeat * len(plan.stages)
-    few = [s for s in plan.stages if len(valid_of[s]) < 3]
-    says = f"Fewer than 3 valid runs of {', '.join(few)}."
-    return {
-        "valid": plan.complete and len(runs) == listed and all(r["valid"] for r in runs),
-        "figures": figures,
-        "prices": prices,
-        "doubts": [{"id": "few-runs", "severity": "warning", "says": says}] if few else [],
-    }
-
-
-def _verdict(fewest: int, price: float) -> str:
-    if fewest < 3:
-        return "too-few-runs"
-    return "costs" if price > 2.2 else "cannot-be-told"
 
 
 def _write(path: Path, columns: tuple[tuple[str, str], ...], rows: dict[str, Any]) -> None:

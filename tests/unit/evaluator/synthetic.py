@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contract.results import write_json
+from contract.results import SCHEMA, write_json
 from tests.unit.evaluator.synthetic_engine import (
     EVENT_START_S,
     FIRST_DUE_MS,
@@ -45,6 +45,8 @@ __all__ = [
 ]
 
 LOG_APPEND_TIME = 1
+#: what synthetic_evidence says of every run
+_VARIANT = {"engine": "synthetic", "mode": "real-time", "dialect": "eager"}
 
 
 def change_one(outputs: list[Record], where: Callable[[Record], bool], **says: Any) -> list[Record]:
@@ -143,19 +145,25 @@ def make_campaign_conditions(root: Path, runs: list[Path], campaign_id: str = "c
         {
             "path": f"runs/{run.name}",
             "stage": stage,
+            **_VARIANT,
             "repetition": stages[:i].count(stage) + 1,
             "ended": "valid",
         }
         for i, (run, stage) in enumerate(zip(runs, stages, strict=True))
     ]
     facts = {
-        "schema": 1,
+        "schema": SCHEMA,
         "campaign_id": campaign_id,
         "question": "What does the join cost?",
         "command": ["tollgate", "bench"],
         "started_at": "2026-11-18T10:00:00Z",
         "ended_at": "2026-11-18T10:10:00Z",
-        "settings": {"rate": 16},
+        "verb": "bench",
+        "settings": {"workload": "traffic", "runtime": "embedded", "rate": 16},
+        "variants": [{**_VARIANT, "engine_version": "0", "settings": {}}],
+        "preliminary": False,
+        "interruptions": [],
+        "asked_all": False,
         "stages": list(dict.fromkeys(stages)),
         "repeat": max(stages.count(s) for s in stages),
         "runs": told,

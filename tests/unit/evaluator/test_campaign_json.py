@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from contract.results import read_json, sha256_of
+from contract.results import MEASURES, read_json, sha256_of
 from evaluator.campaign import write_campaign
 from evaluator.evaluate import evaluate_run
 from tests.unit.evaluator.synthetic import make_campaign_conditions, make_run
@@ -37,7 +37,9 @@ def test_a_campaign_of_one_run_a_stage_has_prices_without_verdict(
     ]
     told = campaign_of(spark, tmp_path, runs)
     assert told["valid"] and [doubt["id"] for doubt in told["doubts"]] == ["few-runs"]
-    assert len(told["figures"]) == 6 and {f["method"] for f in told["figures"]} == {"slots"}
+    assert len(told["figures"]) == 2 * len(MEASURES) and {f["method"] for f in told["figures"]} == {
+        "slots"
+    }
     price = next(p for p in told["prices"] if p["attribution"] == "last")
     assert (price["stage"], price["predecessor"]) == ("join", "parse")
     assert price["verdict"] == "too-few-runs" and 20 < price["price_ms"] < 40
