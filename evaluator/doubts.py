@@ -132,6 +132,12 @@ def _sustained(f: Facts) -> Iterator[Doubt]:
         yield Doubt("not-sustained", "The run ended before a slot was measured.")
     elif not f.drained:
         yield Doubt("not-sustained", _sentence(f"The backlog did not drain: {f.drain_says}"))
+    elif f.put_out < limit.PUT_OUT_SHARE_MIN * f.came:
+        says = (
+            f"Within the window {f.put_out} outputs came, while {f.came} came of its slots: "
+            f"most were held back until it was over."
+        )
+        yield Doubt("not-sustained", says)
     elif f.last_ms_p50 is not None and len(f.slot_medians_ms) > 1:
         drift_ms = slope_over_window(f.slot_medians_ms)
         allowed_ms = max(limit.DRIFT_SHARE_OF_MEDIAN * f.last_ms_p50, limit.DRIFT_MS_MIN)

@@ -25,6 +25,7 @@ def demanded(
         *_samples(run, latency),
         *_windows(run, latency),
         *_trend(run, slots),
+        *_held_back(run, slots),
         *_publisher(run, slots),
         *_witnessed(conditions),
         *_clock(conditions),
@@ -96,6 +97,17 @@ def _trend(run: dict[str, Any], slots: pa.Table | None) -> Iterator[tuple[str, s
             yield "not-sustained", f"medians fell by {fall:.1f} ms over the window"
 
 
+def _held_back(run: dict[str, Any], slots: pa.Table | None) -> Iterator[tuple[str, str]]:
+    """What came of the window's slots did not come while they were measured."""
+    window, output_per_s = run.get("window"), (run.get("throughput") or {}).get("output_per_s")
+    if slots is None or not window or output_per_s is None:
+        return
+    put_out = round(output_per_s * (window["end_ms"] - window["start_ms"]) / 1000)
+    came = total(slots, "outputs", flags(slots, "measured"))
+    if came and put_out / came < limit.PUT_OUT_SHARE_MIN:
+        yield "not-sustained", f"{put_out} outputs within the window, {came} of its slots"
+
+
 def _publisher(run: dict[str, Any], slots: pa.Table | None) -> Iterator[tuple[str, str]]:
     late = ((run.get("publisher") or {}).get("late_ms") or {}).get("p99")
     median = ((run.get("latency_ms") or {}).get("last") or {}).get("p50")
@@ -103,11 +115,14 @@ def _publisher(run: dict[str, Any], slots: pa.Table | None) -> Iterator[tuple[st
         yield "publisher-late", f"p99 of lateness {late:.1f} ms"
     if late is not None and median is not None and late > limit.LATE_SHARE_OF_MEDIAN * median:
         yield "late-publisher", f"p99 of lateness {late:.1f} ms at a median of {median:.1f} ms"
-    if slots is not None and run.get("window"):
+    outputs = run.get("outputs") or {}
+    collected = outputs.get("correct") is not None
+    if slots is not None and run.get("window") and collected:
         measured = flags(slots, "measured")
-        scheduled, appended = (total(slots, k, measured) for k in ("scheduled", "appended"))
-        least = limit.APPENDED_SHARE_MIN
-        if scheduled and appended is not None and appended / scheduled < least:
+        scheduled, timed = (total(slots, k, measured) for k in ("scheduled", "appended"))
+        # to which slot malformed records belong nobody can say, but they were appended
+        appended = (timed or 0) + (outputs.get("malformed_inputs") or 0)
+        if scheduled and timed is not None and appended / scheduled < limit.APPENDED_SHARE_MIN:
             yield "publisher-late", f"{appended} of {scheduled} records were appended"
 
 
@@ -124,8 +139,15 @@ def _witnessed(conditions: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "not-sustained", "the engine never got ready"
     elif conditions.get("drained") is False and conditions.get("window"):
         yield "not-sustained", "the backlog did not drain"
+    elif not (conditions.get("window") or _broke_off(conditions)):
+        yield "not-sustained", "no slot was measured"
     if conditions.get("monitoring") is False:
         yield "no-monitoring", "nobody measured resources"
+
+
+def _broke_off(conditions: dict[str, Any]) -> bool:
+    """Whether something ended the run before its time, which explains what is missing."""
+    return bool(conditions.get("deaths") or conditions.get("interrupted"))
 
 
 def _clock(conditions: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -143,5 +165,7 @@ def _clock(conditions: dict[str, Any]) -> Iterator[tuple[str, str]]:
     )
     moved = [p for p, led in before.items() if leaders.get("after") and after.get(p) != led]
     foreign = [p for p, led in before.items() if led[0] != conditions.get("clock_broker")]
+    if before and leaders.get("after") is None and not _broke_off(conditions):
+        yield "leader-moved", "nobody looked who led after the run"
     if moved or foreign:
         yield "leader-moved", f"{len(moved) + len(foreign)} partitions were led by others"
