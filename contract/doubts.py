@@ -57,6 +57,8 @@ STALL_GAP_MEDIANS = 10.0
 #: with more of the outputs in stalls, what is told of those outside is not the engine's figure
 STALLED_SHARE_MAX = 0.25
 WARMING_SHARE = 0.25
+#: milliseconds that a broker's clock cannot tell are no warming
+WARMING_MS_MIN = 2.0
 DISK_FREE_BYTES_MIN = 2 * 1024**3
 
 

@@ -18,6 +18,7 @@ def demanded(
     conditions: dict[str, Any],
     latency: pa.Table | None,
     slots: pa.Table | None,
+    machine: list[dict[str, Any]],
 ) -> dict[str, str]:
     """Doubt → why it must be there; only those that can be told without the topics."""
     found = [
@@ -29,6 +30,7 @@ def demanded(
         *_publisher(run, slots),
         *_witnessed(conditions),
         *_clock(conditions),
+        *_machine(run, conditions, machine),
     ]
     return dict(found)
 
@@ -91,10 +93,13 @@ def _trend(run: dict[str, Any], slots: pa.Table | None) -> Iterator[tuple[str, s
         yield "not-sustained", f"medians grew by {drift:.1f} ms over the window"
     third = len(medians) // 3
     if third:
-        fall = float(np.median(medians[:third]) - np.median(medians[-third:]))
+        late = float(np.median(medians[-third:]))
+        fall = float(np.median(medians[:third])) - late
         allowed = max(limit.FALL_SHARE_OF_MEDIAN * median, limit.FALL_MS_MIN)
         if fall > allowed * (1 + 1e-9):
             yield "not-sustained", f"medians fell by {fall:.1f} ms over the window"
+        elif fall > max(limit.WARMING_SHARE * late, limit.WARMING_MS_MIN) * (1 + 1e-9):
+            yield "warming", f"medians fell by {fall:.1f} ms over the window"
 
 
 def _held_back(run: dict[str, Any], slots: pa.Table | None) -> Iterator[tuple[str, str]]:
@@ -163,9 +168,38 @@ def _clock(conditions: dict[str, Any]) -> Iterator[tuple[str, str]]:
         {(x["topic"], x["partition"]): (x["leader"], x["epoch"]) for x in leaders.get(k) or []}
         for k in ("before", "after")
     )
-    moved = [p for p, led in before.items() if leaders.get("after") and after.get(p) != led]
+    looked = leaders.get("after") is not None
+    moved = [p for p, led in before.items() if looked and after.get(p) != led]
     foreign = [p for p, led in before.items() if led[0] != conditions.get("clock_broker")]
-    if before and leaders.get("after") is None and not _broke_off(conditions):
+    if before and not looked and not _broke_off(conditions):
         yield "leader-moved", "nobody looked who led after the run"
     if moved or foreign:
         yield "leader-moved", f"{len(moved) + len(foreign)} partitions were led by others"
+
+
+def _machine(
+    run: dict[str, Any], conditions: dict[str, Any], looks: list[dict[str, Any]]
+) -> Iterator[tuple[str, str]]:
+    """What the machine was seen to do, all along and while the run was measured."""
+    swapped = [look.get("swap_out_bytes") or 0 for look in looks]
+    if swapped and swapped[-1] > swapped[0]:
+        yield "swapping", f"{swapped[-1] - swapped[0]} bytes swapped out"
+    free = [look["disk_free_bytes"] for look in looks if look.get("disk_free_bytes")]
+    if free and min(free) < limit.DISK_FREE_BYTES_MIN:
+        yield "low-disk", f"{min(free)} bytes free"
+    window = run.get("window") or {}
+    cores = np.array(
+        [
+            [look.get(f"{name}_cores") or 0.0 for name in ("busy", "ours", "steal")]
+            for look in looks
+            if window and window["start_ms"] <= look["at_ms"] < window["end_ms"]
+        ]
+    )
+    if not len(cores):
+        return
+    busy, ours, steal = cores.mean(axis=0) / (conditions.get("cores") or 1)
+    # a hair above the threshold may be a hair below it in another order of summing
+    if busy > limit.HOST_BUSY_SHARE * (1 + 1e-9):
+        yield "host-saturated", f"{busy:.1%} of the CPU busy"
+    if max(steal, busy - ours) > limit.HOST_NOISE_SHARE * (1 + 1e-9):
+        yield "noisy-host", f"{steal:.1%} of the CPU stolen, {busy - ours:.1%} used by others"

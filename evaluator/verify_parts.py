@@ -56,6 +56,7 @@ class Kept:
     sent: pa.Table | None
     #: what the services were seen to use; none where nobody wrote it down
     looks: list[dict[str, Any]]
+    machine: list[dict[str, Any]]
 
     @classmethod
     def read(cls, folder: RunFolder) -> Kept:
@@ -71,6 +72,7 @@ class Kept:
             read_json(said) if said.is_file() else None,
             pa.concat_tables(sent) if sent else None,
             read_jsonl(folder.evidence / "resources.jsonl"),
+            read_jsonl(folder.evidence / "machine.jsonl"),
         )
 
     @property

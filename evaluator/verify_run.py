@@ -210,7 +210,8 @@ def _doubts(kept: Kept) -> Iterator[Check]:
         severity = SEVERITIES.get(name, "no such doubt")
         yield Check(f"{kept.name} doubt {name} severity", doubt.get("severity"), severity)
     there = {str(d.get("id")) for d in doubts}
-    for name, why in demanded(kept.run, kept.conditions, kept.latency, kept.slots).items():
+    found = demanded(kept.run, kept.conditions, kept.latency, kept.slots, kept.machine)
+    for name, why in found.items():
         yield Check(f"{kept.name} doubt {name}", "nothing", why, agrees=name in there)
     grave = any(SEVERITIES.get(name) == "invalid" for name in there)
     yield Check(f"{kept.name} valid", kept.run.get("valid"), not grave)

@@ -81,6 +81,11 @@ def _looks_of_nobody(path: Path) -> None:
     path.write_text(f"{look}\n", encoding="utf-8")
 
 
+def _busy_machine(path: Path) -> None:
+    look = '{"at_ms": 1700000012000, "cores": 2, "busy_cores": 1.9, "ours_cores": 1.88}'
+    path.write_text(f"{look}\n", encoding="utf-8")
+
+
 #: a run with outputs missing
 LACKING = Plan(invalid=(2,))
 #: a slot of the measured ones
@@ -176,6 +181,7 @@ FORGERIES = (
         _looks_of_nobody,
         "resources.parquet, rows amiss",
     ),
+    Forgery("evidence-of-machine", "evidence/machine.jsonl", _busy_machine, "doubt host-saturated"),
 )
 
 
