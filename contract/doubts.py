@@ -44,6 +44,9 @@ DRIFT_MS_MIN = 25.0
 #: before the window was still being worked off (docs/decisions/0007)
 FALL_SHARE_OF_MEDIAN = 1.0
 FALL_MS_MIN = 250.0
+#: with less of the outputs of measured slots put out before the window's end (of whatever slot)
+#: the engine did not answer while it was measured (docs/decisions/0007)
+PUT_OUT_SHARE_MIN = 0.5
 HOST_BUSY_SHARE = 0.90
 HOST_NOISE_SHARE = 0.05
 CHECKPOINTS_MIN = 3
@@ -58,6 +61,8 @@ STALL_GAP_MEDIANS = 10.0
 #: with more of the outputs in stalls, what is told of those outside is not the engine's figure
 STALLED_SHARE_MAX = 0.25
 WARMING_SHARE = 0.25
+#: milliseconds that a broker's clock cannot tell are no warming
+WARMING_MS_MIN = 2.0
 DISK_FREE_BYTES_MIN = 2 * 1024**3
 
 

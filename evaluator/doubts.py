@@ -132,6 +132,12 @@ def _sustained(f: Facts) -> Iterator[Doubt]:
         yield Doubt("not-sustained", "The run ended before a slot was measured.")
     elif not f.drained:
         yield Doubt("not-sustained", _sentence(f"The backlog did not drain: {f.drain_says}"))
+    elif f.put_out < limit.PUT_OUT_SHARE_MIN * f.came:
+        says = (
+            f"Within the window {f.put_out} outputs came, while {f.came} came of its slots: "
+            f"most were held back until it was over."
+        )
+        yield Doubt("not-sustained", says)
     elif f.last_ms_p50 is not None and len(f.slot_medians_ms) > 1:
         drift_ms = slope_over_window(f.slot_medians_ms)
         allowed_ms = max(limit.DRIFT_SHARE_OF_MEDIAN * f.last_ms_p50, limit.DRIFT_MS_MIN)
@@ -246,7 +252,7 @@ def _figures(f: Facts) -> Iterator[Doubt]:
     first_ms, last_ms = thirds(f.slot_medians_ms)
     if first_ms is None or last_ms is None or _catches_up(f):
         return
-    if first_ms > last_ms * (1 + limit.WARMING_SHARE) and first_ms - last_ms > _WARMING_MS_MIN:
+    if first_ms > last_ms * (1 + limit.WARMING_SHARE) and first_ms - last_ms > limit.WARMING_MS_MIN:
         says = (
             f"The first third of the window had a median of {first_ms:.1f} ms and the last third "
             f"{last_ms:.1f} ms: the warm-up was too short (WARMUP= makes it longer)."
@@ -256,8 +262,6 @@ def _figures(f: Facts) -> Iterator[Doubt]:
 
 #: services that a sentence names
 _NAMED_MAX = 4
-#: milliseconds that a broker's clock cannot tell are no warming
-_WARMING_MS_MIN = 2.0
 _CHECKS: tuple[Callable[[Facts], Iterator[Doubt]], ...] = (
     _leaders,
     _append_time,

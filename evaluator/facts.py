@@ -39,6 +39,9 @@ class Facts:
     measured: bool = True
     drained: bool = True
     drain_says: str = ""
+    #: outputs of measured slots, and outputs of any slot that were appended within the window
+    came: int = 0
+    put_out: int = 0
     #: the median of `last` in each measured slot, in their order
     slot_medians_ms: list[float] = field(default_factory=list)
     last_ms_p50: float | None = None

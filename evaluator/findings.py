@@ -45,6 +45,12 @@ class Findings:
         clock = AppendClock(0, ())
         return cls(Appended.none(), clock, [], [], measured, None, (nothing, nothing))
 
+    def put_out_within(self, span_ms: tuple[float, float]) -> int:
+        """How many outputs, of whatever slot, were appended within the span."""
+        at_ms, came = self.output_ms
+        start, end = np.searchsorted(at_ms, span_ms)
+        return int(came[start:end].sum())
+
 
 def look(spark: SparkSession, evidence: Evidence, store: Store, run: RunFolder) -> Findings:
     """Judge the outputs, keep the verdicts, and measure."""

@@ -56,6 +56,8 @@ def gather(
         measured=span is not None,
         drained=told.get("drained") is not False,
         drain_says=told.get("drain_says") or "",
+        came=sum(row["outputs"] for row in slots if row["measured"]),
+        put_out=0 if span is None else findings.put_out_within(span),
         slot_medians_ms=[median for median in medians if median is not None],
         last_ms_p50=last.quantile(0.5) if last.count else None,
         samples=last.count,

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from contract.results import QUANTILES
 
 Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 Block = dict[str, float | int | None]
 
 
@@ -24,7 +25,7 @@ def floats(table: pa.Table, column: str) -> Floats:
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def flags(table: pa.Table, column: str) -> npt.NDArray[np.bool_]:
+def flags(table: pa.Table, column: str) -> Flags:
     """A column of yes and no; null counts as no."""
     if column not in table.column_names:
         return np.zeros(table.num_rows, dtype=np.bool_)
@@ -32,7 +33,7 @@ def flags(table: pa.Table, column: str) -> npt.NDArray[np.bool_]:
     return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
-def total(table: pa.Table, column: str, where: npt.NDArray[np.bool_]) -> int | None:
+def total(table: pa.Table, column: str, where: Flags) -> int | None:
     """The sum of a column's whole numbers; None where none is known."""
     values = floats(table, column)[where]
     known = values[~np.isnan(values)]
@@ -90,6 +91,28 @@ def slot_quantiles(latency: pa.Table, slots: Floats) -> dict[str, Floats]:
         ends = np.searchsorted(ordered, [number, number + 1])
         if ends[1] > ends[0]:
             quantiles = np.quantile(values[ends[0] : ends[1]], list(shares.values()))
+            for name, value in zip(shares, quantiles, strict=True):
+                found[name][place] = value
+    return found
+
+
+def slot_accounts(sent: pa.Table, slots: Floats) -> dict[str, Floats]:
+    """The publisher's columns of slots.parquet, from its account of each record."""
+    late_ms, slot = floats(sent, "late_us") / 1000, floats(sent, "slot")
+    acknowledged = ~np.isnan(floats(sent, "ack_us"))
+    shares = {"late_p50_ms": 0.5, "late_p99_ms": 0.99, "late_max_ms": 1.0}
+    names = ("scheduled", "sent", "acknowledged")
+    found = {name: np.full(len(slots), np.nan) for name in (*names, *shares)}
+    order = np.argsort(slot, kind="stable")
+    starts, ends = (np.searchsorted(slot[order], slots, side) for side in ("left", "right"))
+    for place, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        mine = order[start:end]
+        late = late_ms[mine][~np.isnan(late_ms[mine])]
+        counts = len(mine), len(late), int(acknowledged[mine].sum())
+        for name, count in zip(names, counts, strict=True):
+            found[name][place] = count
+        if len(late):
+            quantiles = np.quantile(late, list(shares.values()))
             for name, value in zip(shares, quantiles, strict=True):
                 found[name][place] = value
     return found

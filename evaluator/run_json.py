@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from contract.doubts import Doubt
 from contract.results import SCHEMA, TOLD
 from evaluator.doubts import is_valid
@@ -89,10 +87,11 @@ def _throughput(
     if span is None or not findings.appended.of_slot:
         return {"input_per_s": None, "output_per_s": None}
     seconds = (span[1] - span[0]) / 1000
-    at_ms, came = findings.output_ms
-    outputs = came[np.searchsorted(at_ms, span[0]) : np.searchsorted(at_ms, span[1])].sum()
     inputs = sum(row["appended"] for row in slots if row["measured"])
-    return {"input_per_s": inputs / seconds, "output_per_s": int(outputs) / seconds}
+    return {
+        "input_per_s": inputs / seconds,
+        "output_per_s": findings.put_out_within(span) / seconds,
+    }
 
 
 def _publisher(evidence: Evidence) -> dict[str, Any]:

@@ -18,6 +18,7 @@ def demanded(
     conditions: dict[str, Any],
     latency: pa.Table | None,
     slots: pa.Table | None,
+    machine: list[dict[str, Any]],
 ) -> dict[str, str]:
     """Doubt → why it must be there; only those that can be told without the topics."""
     found = [
@@ -25,9 +26,11 @@ def demanded(
         *_samples(run, latency),
         *_windows(run, latency),
         *_trend(run, slots),
+        *_held_back(run, slots),
         *_publisher(run, slots),
         *_witnessed(conditions),
         *_clock(conditions),
+        *_machine(run, conditions, machine),
     ]
     return dict(found)
 
@@ -90,10 +93,24 @@ def _trend(run: dict[str, Any], slots: pa.Table | None) -> Iterator[tuple[str, s
         yield "not-sustained", f"medians grew by {drift:.1f} ms over the window"
     third = len(medians) // 3
     if third:
-        fall = float(np.median(medians[:third]) - np.median(medians[-third:]))
+        late = float(np.median(medians[-third:]))
+        fall = float(np.median(medians[:third])) - late
         allowed = max(limit.FALL_SHARE_OF_MEDIAN * median, limit.FALL_MS_MIN)
         if fall > allowed * (1 + 1e-9):
             yield "not-sustained", f"medians fell by {fall:.1f} ms over the window"
+        elif fall > max(limit.WARMING_SHARE * late, limit.WARMING_MS_MIN) * (1 + 1e-9):
+            yield "warming", f"medians fell by {fall:.1f} ms over the window"
+
+
+def _held_back(run: dict[str, Any], slots: pa.Table | None) -> Iterator[tuple[str, str]]:
+    """What came of the window's slots did not come while they were measured."""
+    window, output_per_s = run.get("window"), (run.get("throughput") or {}).get("output_per_s")
+    if slots is None or not window or output_per_s is None:
+        return
+    put_out = round(output_per_s * (window["end_ms"] - window["start_ms"]) / 1000)
+    came = total(slots, "outputs", flags(slots, "measured"))
+    if came and put_out / came < limit.PUT_OUT_SHARE_MIN:
+        yield "not-sustained", f"{put_out} outputs within the window, {came} of its slots"
 
 
 def _publisher(run: dict[str, Any], slots: pa.Table | None) -> Iterator[tuple[str, str]]:
@@ -103,11 +120,14 @@ def _publisher(run: dict[str, Any], slots: pa.Table | None) -> Iterator[tuple[st
         yield "publisher-late", f"p99 of lateness {late:.1f} ms"
     if late is not None and median is not None and late > limit.LATE_SHARE_OF_MEDIAN * median:
         yield "late-publisher", f"p99 of lateness {late:.1f} ms at a median of {median:.1f} ms"
-    if slots is not None and run.get("window"):
+    outputs = run.get("outputs") or {}
+    collected = outputs.get("correct") is not None
+    if slots is not None and run.get("window") and collected:
         measured = flags(slots, "measured")
-        scheduled, appended = (total(slots, k, measured) for k in ("scheduled", "appended"))
-        least = limit.APPENDED_SHARE_MIN
-        if scheduled and appended is not None and appended / scheduled < least:
+        scheduled, timed = (total(slots, k, measured) for k in ("scheduled", "appended"))
+        # to which slot malformed records belong nobody can say, but they were appended
+        appended = (timed or 0) + (outputs.get("malformed_inputs") or 0)
+        if scheduled and timed is not None and appended / scheduled < limit.APPENDED_SHARE_MIN:
             yield "publisher-late", f"{appended} of {scheduled} records were appended"
 
 
@@ -124,8 +144,15 @@ def _witnessed(conditions: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "not-sustained", "the engine never got ready"
     elif conditions.get("drained") is False and conditions.get("window"):
         yield "not-sustained", "the backlog did not drain"
+    elif not (conditions.get("window") or _broke_off(conditions)):
+        yield "not-sustained", "no slot was measured"
     if conditions.get("monitoring") is False:
         yield "no-monitoring", "nobody measured resources"
+
+
+def _broke_off(conditions: dict[str, Any]) -> bool:
+    """Whether something ended the run before its time, which explains what is missing."""
+    return bool(conditions.get("deaths") or conditions.get("interrupted"))
 
 
 def _clock(conditions: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -141,7 +168,38 @@ def _clock(conditions: dict[str, Any]) -> Iterator[tuple[str, str]]:
         {(x["topic"], x["partition"]): (x["leader"], x["epoch"]) for x in leaders.get(k) or []}
         for k in ("before", "after")
     )
-    moved = [p for p, led in before.items() if leaders.get("after") and after.get(p) != led]
+    looked = leaders.get("after") is not None
+    moved = [p for p, led in before.items() if looked and after.get(p) != led]
     foreign = [p for p, led in before.items() if led[0] != conditions.get("clock_broker")]
+    if before and not looked and not _broke_off(conditions):
+        yield "leader-moved", "nobody looked who led after the run"
     if moved or foreign:
         yield "leader-moved", f"{len(moved) + len(foreign)} partitions were led by others"
+
+
+def _machine(
+    run: dict[str, Any], conditions: dict[str, Any], looks: list[dict[str, Any]]
+) -> Iterator[tuple[str, str]]:
+    """What the machine was seen to do, all along and while the run was measured."""
+    swapped = [look.get("swap_out_bytes") or 0 for look in looks]
+    if swapped and swapped[-1] > swapped[0]:
+        yield "swapping", f"{swapped[-1] - swapped[0]} bytes swapped out"
+    free = [look["disk_free_bytes"] for look in looks if look.get("disk_free_bytes")]
+    if free and min(free) < limit.DISK_FREE_BYTES_MIN:
+        yield "low-disk", f"{min(free)} bytes free"
+    window = run.get("window") or {}
+    cores = np.array(
+        [
+            [look.get(f"{name}_cores") or 0.0 for name in ("busy", "ours", "steal")]
+            for look in looks
+            if window and window["start_ms"] <= look["at_ms"] < window["end_ms"]
+        ]
+    )
+    if not len(cores):
+        return
+    busy, ours, steal = cores.mean(axis=0) / (conditions.get("cores") or 1)
+    # a hair above the threshold may be a hair below it in another order of summing
+    if busy > limit.HOST_BUSY_SHARE * (1 + 1e-9):
+        yield "host-saturated", f"{busy:.1%} of the CPU busy"
+    if max(steal, busy - ours) > limit.HOST_NOISE_SHARE * (1 + 1e-9):
+        yield "noisy-host", f"{steal:.1%} of the CPU stolen, {busy - ours:.1%} used by others"

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contract.results import RunFolder, read_json
+from contract.results import RunFolder, read_json, read_jsonl
 
 RELATIVE = 1e-9
 
@@ -54,6 +54,9 @@ class Kept:
     resources: pa.Table | None
     publisher: dict[str, Any] | None
     sent: pa.Table | None
+    #: what the services were seen to use; none where nobody wrote it down
+    looks: list[dict[str, Any]]
+    machine: list[dict[str, Any]]
 
     @classmethod
     def read(cls, folder: RunFolder) -> Kept:
@@ -68,6 +71,8 @@ class Kept:
             _table(folder.resources),
             read_json(said) if said.is_file() else None,
             pa.concat_tables(sent) if sent else None,
+            read_jsonl(folder.evidence / "resources.jsonl"),
+            read_jsonl(folder.evidence / "machine.jsonl"),
         )
 
     @property

@@ -15,6 +15,7 @@ from evaluator import quantities
 from evaluator.quantities import flags, floats
 from evaluator.verify_doubts import demanded, waits
 from evaluator.verify_parts import RELATIVE, Check, Kept, compare
+from evaluator.verify_slots import check_slots
 
 #: what is looked at besides what every run.json repeats
 _TOLD_TOO = ("delivery", "checkpoint_s")
@@ -38,6 +39,7 @@ def _checks(kept: Kept) -> list[Check]:
     return [
         *_identity(kept),
         *_window(kept),
+        *check_slots(kept),
         *_latency(kept),
         *_window_ends(kept),
         *_stalls(kept),
@@ -81,10 +83,6 @@ def _window(kept: Kept) -> Iterator[Check]:
         "end_ms": origin + (last + 1) * slot_ms,
     }
     yield from _all(f"{kept.name} window", told, found)
-    if kept.slots is not None:
-        slot = floats(kept.slots, "slot")
-        wrong = flags(kept.slots, "measured") != ((slot >= first) & (slot <= last))
-        yield Check(f"{kept.name} slots.parquet measured, rows amiss", 0, int(wrong.sum()))
 
 
 def _latency(kept: Kept) -> Iterator[Check]:
@@ -96,19 +94,6 @@ def _latency(kept: Kept) -> Iterator[Check]:
             yield Check(where, None, None)
         else:
             yield from _all(where, told.get(name), found)
-    if kept.slots is not None and kept.latency is not None:
-        yield from _slots(kept.latency, kept.slots, kept.name)
-
-
-def _slots(latency: pa.Table, slots: pa.Table, name: str) -> Iterator[Check]:
-    """The quantiles of each measured slot are those of its samples."""
-    measured = flags(slots, "measured")
-    numbers = floats(slots, "slot")[measured]
-    found = quantities.slot_quantiles(latency, numbers)
-    for column, values in found.items():
-        told = floats(slots, column)[measured]
-        same = np.isclose(told, values, rtol=RELATIVE, atol=1e-12, equal_nan=True)
-        yield Check(f"{name} slots.parquet {column}, rows amiss", 0, int((~same).sum()))
 
 
 def _window_ends(kept: Kept) -> Iterator[Check]:
@@ -188,6 +173,16 @@ def _resources(kept: Kept) -> Iterator[Check]:
         return
     found = quantities.resource_summary(kept.resources, *kept.span_ms)
     yield from _all(f"{kept.name} resources", told, found)
+    if kept.looks:
+        services = {look["service"] for look in kept.looks}
+        rows = [row for row in kept.resources.to_pylist() if row["service"] in services]
+        amiss = _looked_at(rows) ^ _looked_at(kept.looks)
+        yield Check(f"{kept.name} resources.parquet, rows amiss", 0, len(amiss))
+
+
+def _looked_at(rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
+    names = ("service", "at_ms", "cpu_cores", "memory_bytes")
+    return {tuple(row.get(name) for name in names) for row in rows}
 
 
 def _outputs(kept: Kept) -> Iterator[Check]:
@@ -215,7 +210,8 @@ def _doubts(kept: Kept) -> Iterator[Check]:
         severity = SEVERITIES.get(name, "no such doubt")
         yield Check(f"{kept.name} doubt {name} severity", doubt.get("severity"), severity)
     there = {str(d.get("id")) for d in doubts}
-    for name, why in demanded(kept.run, kept.conditions, kept.latency, kept.slots).items():
+    found = demanded(kept.run, kept.conditions, kept.latency, kept.slots, kept.machine)
+    for name, why in found.items():
         yield Check(f"{kept.name} doubt {name}", "nothing", why, agrees=name in there)
     grave = any(SEVERITIES.get(name) == "invalid" for name in there)
     yield Check(f"{kept.name} valid", kept.run.get("valid"), not grave)

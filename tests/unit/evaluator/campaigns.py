@@ -376,7 +376,7 @@ def _figures(
     last = rows["output_ms"] - rows["input_last_ms"]
     seconds = (window["end_ms"] - window["start_ms"]) / 1000
     inside = slots["measured"]
-    correct = int(slots["outputs"][inside].sum())
+    correct = int(slots["outputs"][slots["slot"] <= window["last_slot"]].sum())
     return {
         "outputs": {
             "expected": correct + lost,

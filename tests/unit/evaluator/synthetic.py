@@ -5,9 +5,7 @@ The engine's outputs are computed by plain loops, independently of the oracle.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from contract.results import SCHEMA, write_json
+from tests.unit.evaluator.synthetic_cheats import CHANGES, change_one
 from tests.unit.evaluator.synthetic_engine import (
     EVENT_START_S,
     FIRST_DUE_MS,
+    Input,
     Plan,
     Record,
     input_records,
@@ -33,6 +33,7 @@ from tests.unit.evaluator.synthetic_evidence import (
 __all__ = [
     "EVENT_START_S",
     "FIRST_DUE_MS",
+    "Input",
     "Plan",
     "Record",
     "change_one",
@@ -47,32 +48,6 @@ __all__ = [
 LOG_APPEND_TIME = 1
 #: what synthetic_evidence says of every run
 _VARIANT = {"engine": "synthetic", "mode": "real-time", "dialect": "eager"}
-
-
-def change_one(outputs: list[Record], where: Callable[[Record], bool], **says: Any) -> list[Record]:
-    """The outputs with one value changed: the first where `where` holds."""
-    changed = list(outputs)
-    index = next(i for i, r in enumerate(changed) if where(r))
-    told = {**(changed[index].says or {}), **says}
-    changed[index] = replace(changed[index], says=told, value=json.dumps(told).encode())
-    return changed
-
-
-def _cheat(name: str, outputs: list[Record], plan: Plan) -> list[Record]:
-    middle = plan.window["first_slot"] + 1
-    hit = next(i for i, r in enumerate(outputs) if r.slot == middle)
-    if name == "drop":
-        return [r for i, r in enumerate(outputs) if i % 1000 != hit % 1000]
-    if name == "double":
-        return [*outputs[: hit + 1], outputs[hit], *outputs[hit + 1 :]]
-    if name == "off-by-one":
-        told = outputs[hit].says or {}
-        field = "flow" if "flow" in told else "accuracy"
-        return change_one(outputs, lambda r: r is outputs[hit], **{field: told[field] + 1})
-    if name == "early":
-        hasty = replace(outputs[hit], timestamp_ms=outputs[hit].timestamp_ms - 200)
-        return [*outputs[:hit], hasty, *outputs[hit + 1 :]]
-    raise ValueError(f"no such cheat: {name}")
 
 
 def topic_table(records: list[Record], *, timestamp_type: int = LOG_APPEND_TIME) -> pa.Table:
@@ -107,33 +82,41 @@ def make_run(
     *,
     cheat: str | Callable[[list[Record]], list[Record]] | None = None,
     conditions: dict[str, Any] | None = None,
+    appending: Callable[[list[Input]], list[Input]] | None = None,
     inputs_also: Callable[[list[Record]], list[Record]] | None = None,
+    timestamp_type: int = LOG_APPEND_TIME,
     **plan_fields: Any,
 ) -> tuple[Path, str]:
     """Write a run's folder and its topics; give the folder and the store's address.
 
-    `cheat` names or is what happens to the outputs, `inputs_also` what happens to the input
-    topics, `conditions` replaces keys of the conductor's evidence, the rest is a `Plan`.
+    `cheat` names (see `CHANGES`) or is what happens to the outputs. `appending` is what happens
+    between publisher and broker, so that the engine sees it too; `inputs_also` is what happens
+    to the input topics unseen by the engine. `conditions` replaces keys of the conductor's
+    evidence, the rest is a `Plan`.
     The folder is `root/<campaign_id>/runs/<number>-<stage>`, the store `root/store`.
     """
     plan = Plan(**plan_fields)
     run_dir = root / plan.campaign_id / "runs" / f"{plan.number}-{plan.stage}"
     (run_dir / "evidence").mkdir(parents=True, exist_ok=True)
     (run_dir / "logs").mkdir(exist_ok=True)
-    inputs = list(input_records(plan))
+    sent = list(input_records(plan))
+    inputs = appending(sent) if appending is not None else sent
     outputs = outputs_of(plan, inputs)
     if isinstance(cheat, str):
-        outputs = _cheat(cheat, outputs, plan)
+        outputs = CHANGES[cheat](outputs, plan)
     elif cheat is not None:
         outputs = cheat(outputs)
     appended = sorted((r for r, *_ in inputs), key=lambda r: r.timestamp_ms)
     if inputs_also is not None:
         appended = inputs_also(appended)
     stored = root / "store" / plan.campaign_id / run_dir.name
-    write_topic(stored / "inputs", topic_table(appended))
-    write_topic(stored / "outputs", topic_table(outputs).drop_columns(["kind"]))
+    inputs_table, outputs_table = (
+        topic_table(records, timestamp_type=timestamp_type) for records in (appended, outputs)
+    )
+    write_topic(stored / "inputs", inputs_table)
+    write_topic(stored / "outputs", outputs_table.drop_columns(["kind"]))
     write_json(run_dir / "evidence" / "conditions.json", run_conditions(plan) | (conditions or {}))
-    write_publisher(run_dir, plan, inputs)
+    write_publisher(run_dir, plan, sent, inputs)
     write_monitoring(run_dir, plan)
     return run_dir, f"file:{root}/store"
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from contract.results import SCHEMA, write_json
-from tests.unit.evaluator.synthetic_engine import EVENT_START_S, FIRST_DUE_MS, Plan
+from tests.unit.evaluator.synthetic_engine import EVENT_START_S, FIRST_DUE_MS, Input, Plan
 
 
 def run_conditions(plan: Plan) -> dict[str, Any]:
@@ -87,18 +87,23 @@ def run_conditions(plan: Plan) -> dict[str, Any]:
     }
 
 
-def write_publisher(run_dir: Path, plan: Plan, inputs: list[Any]) -> None:
+def write_publisher(run_dir: Path, plan: Plan, inputs: list[Input], appended: list[Input]) -> None:
+    """The publisher's account of `inputs`; those that were not appended nobody acknowledged."""
     late_us = [max(0, round((r.timestamp_ms - due_ms) * 1000) - 200) for r, _, due_ms in inputs]
+    there = {(r.topic, r.key, r.slot) for r, *_ in appended}
+    acks = [(r.topic, r.key, r.slot) in there for r, *_ in inputs]
+    ack_us = [late + 900 if ack else None for late, ack in zip(late_us, acks, strict=True)]
     table = pa.table(
         {
             "slot": pa.array([r.slot for r, _, _ in inputs], pa.int32()),
             "due_us": pa.array([round((due - FIRST_DUE_MS) * 1000) for *_, due in inputs]),
             "late_us": pa.array(late_us, pa.int32()),
-            "ack_us": pa.array([late + 900 for late in late_us], pa.int32()),
+            "ack_us": pa.array(ack_us, pa.int32()),
         }
     )
     pq.write_table(table, run_dir / "evidence" / "publisher-0.parquet")
-    told = {"scheduled": len(inputs), "sent": len(inputs), "acknowledged": len(inputs), "failed": 0}
+    told = {"scheduled": len(inputs), "sent": len(inputs), "acknowledged": sum(acks)}
+    told |= {"failed": len(inputs) - sum(acks)}
     facts = {
         "schema": SCHEMA,
         "processes": 1,
