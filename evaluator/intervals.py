@@ -165,7 +165,7 @@ def student(freedom: float, confidence: float = CONFIDENCE) -> float:
     """The two-sided critical value of Student's t."""
     low, high = 0.0, 1e3
     wanted = 1 - confidence
-    for _ in range(200):
+    for _ in range(60):
         middle = (low + high) / 2
         if _outside(middle, freedom) > wanted:
             low = middle
@@ -206,7 +206,7 @@ def _fraction(a: float, b: float, x: float) -> float:
     return found
 
 
-_TERMS = 400
+_TERMS = 200
 
 
 def of_runs(values: Sequence[float | None], readings: int = 1) -> Sampled | None:
