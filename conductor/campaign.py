@@ -32,6 +32,8 @@ from contract.results import CampaignFolder, RunFolder, read_json, write_json
 EVALUATE_S_MAX = 1800.0
 #: after so many engines or brokers that died a campaign is given up
 DEATHS_MAX = 3
+#: with more runs than this a reader wants to know what is left, not each phase
+BRIEF_FROM = 2
 
 
 class Campaign:
@@ -115,7 +117,7 @@ class Campaign:
 
     def _announce(self) -> None:
         left = self._left()
-        if self.asked.runs < 3 or not left:
+        if self.asked.runs <= BRIEF_FROM or not left:
             return
         until = datetime.now().astimezone().timestamp() + self._left_s()
         self._say(
@@ -151,7 +153,7 @@ class Campaign:
     def _block(self, block: list[Planned], up: Services) -> None:
         """Make these runs, until one of them dies: who comes after it would meet its ruins."""
         for planned in block:
-            self.progress.run(self._prefix(planned))
+            self.progress.run(self._prefix(planned), brief=len(self.order) > BRIEF_FROM)
             first = planned is block[0]
             run = self._run(planned, up, first)
             began_s = time.monotonic()
@@ -166,7 +168,7 @@ class Campaign:
         name = planned.stage
         if len(self.asked.executions) > 1:
             name += f" {planned.execution.mode} {planned.execution.dialect}"
-        if total > 2:
+        if total > BRIEF_FROM:
             left = f", {in_words(self._left_s())} left"
         return f"run {planned.number}/{total} {name}{left}: "
 
@@ -213,6 +215,8 @@ class Campaign:
         if run.seen.deaths:
             entry["ended"] = "failed"
             self._died(entry, run.seen.deaths[0])
+        elif entry["ended"] == "invalid" and len(self.order) > BRIEF_FROM:
+            self._say(f"{entry['path']} is invalid: {_why(run.plan.folder)}")
         self._write()
 
     def _died(self, entry: dict[str, Any], death: dict[str, Any]) -> None:
@@ -259,6 +263,12 @@ class Campaign:
 
     def _write(self) -> None:
         write_json(self.folder.conditions, self.conditions)
+
+
+def _why(folder: RunFolder) -> str:
+    """The sentence that weighs most against a run."""
+    grave = (d["says"] for d in read_json(folder.run_json)["doubts"] if d["severity"] == "invalid")
+    return str(next(grave, "it does not say why"))
 
 
 def run_order(

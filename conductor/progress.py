@@ -17,11 +17,15 @@ class Progress:
         self._shown_at = 0.0
         self._prefix = ""
         self._phase = ""
+        self._brief = False
 
-    def run(self, prefix: str) -> None:
-        """The run that the next phases belong to."""
+    def run(self, prefix: str, *, brief: bool = False) -> None:
+        """The run that the next phases belong to; `brief`: of many, a line a run says enough."""
         self._prefix = prefix
         self._phase = ""
+        self._brief = brief
+        if brief and not self._live:
+            print(prefix.rstrip(": "), file=self._out, flush=True)
 
     def phase(self, name: str, expected_s: float | None = None) -> None:
         """A new phase has begun."""
@@ -31,7 +35,7 @@ class Progress:
         expected = f" ({expected_s:.0f} s)" if expected_s else ""
         if self._live:
             self.tick("", force=True)
-        else:
+        elif not self._brief:
             print(f"{self._prefix}{name}{expected}", file=self._out, flush=True)
 
     def tick(self, detail: str, *, force: bool = False) -> None:

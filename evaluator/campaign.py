@@ -9,7 +9,7 @@ from contract.doubts import RUNS_MIN, Doubt
 from contract.results import CampaignFolder, read_json, sha256_of, write_json
 from evaluator.claims import claims
 from evaluator.comparisons import effects, figures, prices
-from evaluator.estimates import Samples, ended_runs
+from evaluator.estimates import Samples, samples_of
 
 
 def finish_campaign(campaign_dir: Path) -> tuple[bool, Path]:
@@ -24,7 +24,7 @@ def write_campaign(campaign_dir: Path) -> dict[str, Any]:
     """Write campaign.json from the conductor's conditions and the runs."""
     folder = CampaignFolder(campaign_dir)
     told = read_json(folder.conditions)
-    value = {**told, **judged(told, Samples(ended_runs(folder))), "files": _hashes(folder)}
+    value = {**told, **judged(told, samples_of(folder, told)), "files": _hashes(folder)}
     write_json(folder.campaign_json, value)
     return value
 

@@ -17,6 +17,7 @@ from contract.claims import (
     Paper,
     PriceOver,
     PriceRatio,
+    Test,
     Untestable,
     Verdict,
     papers_on,
@@ -95,9 +96,11 @@ def put_to(paper: Paper, claim: Claim, samples: Samples, variant: Variant) -> Fo
     if any(getattr(variant, name) != value for name, value in claim.needs.items()):
         return Found("not-testable", claim.lacking)
     stages = [stage.name for stage in load_workload(paper.workload).stages]
-    looked = _Looked(samples, variant, paper.attribution, stages)
-    if looked.lacking:
-        return Found("cannot-be-told", f"There is no valid run of {', '.join(looked.lacking)}.")
+    needed = _needed(claim.test, stages)
+    lacking = [stage for stage in needed if not samples.valid(variant, stage)]
+    if lacking:
+        return Found("cannot-be-told", f"There is no valid run of {', '.join(lacking)}.")
+    looked = _Looked(samples, variant, paper.attribution, stages, needed)
     match claim.test:
         case Ascending():
             return _ascending(claim.test, looked)
@@ -113,25 +116,52 @@ def put_to(paper: Paper, claim: Claim, samples: Samples, variant: Variant) -> Fo
             assert_never(claim.test)
 
 
+def _needed(test: Test, stages: Sequence[str]) -> list[str]:
+    """The stages without which a test cannot be made, in their order."""
+    match test:
+        case Figure():
+            named = {test.stage}
+        case PriceOver():
+            named = _with_before({test.stage}, stages)
+        case PriceRatio():
+            named = _with_before({test.stage, test.to}, stages)
+        case Ascending() | Dearest():
+            named = set(stages)
+        case Untestable():
+            named = set()
+        case _:
+            assert_never(test)
+    return [stage for stage in stages if stage in named]
+
+
+def _with_before(named: set[str], stages: Sequence[str]) -> set[str]:
+    return named | {stages[max(0, stages.index(stage) - 1)] for stage in named}
+
+
 class _Looked:
-    """One variant's samples of each stage, the paper's way counted."""
+    """One variant's samples of the stages that a test needs, the paper's way counted."""
 
     def __init__(
-        self, samples: Samples, variant: Variant, attribution: str, stages: Sequence[str]
+        self,
+        samples: Samples,
+        variant: Variant,
+        attribution: str,
+        stages: Sequence[str],
+        needed: Sequence[str],
     ) -> None:
         self._samples, self._variant, self._attribution = samples, variant, attribution
-        self.stages = list(stages)
+        self.stages, self._needed = list(stages), needed
         self.rng = np.random.default_rng(_SEED)
-        self.lacking = [stage for stage in stages if not samples.valid(variant, stage)]
 
     @property
     def runs(self) -> int:
-        return min(len(self._samples.valid(self._variant, stage)) for stage in self.stages)
+        """The fewest of any stage."""
+        return min(len(self._samples.valid(self._variant, stage)) for stage in self._needed)
 
     def of(self, statistic: Any) -> dict[str, Sampled]:
         """Stage → what its runs sample of a statistic."""
         found = {}
-        for stage in self.stages:
+        for stage in self._needed:
             sampled = self._samples.sampled(
                 self._variant, stage, self._attribution, statistic, trusted=True
             )

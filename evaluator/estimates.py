@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from contract.claims import Statistic
 from contract.results import MEASURES, QUANTILES, CampaignFolder, RunFolder, read_json
 from contract.variant import Variant
+from contract.workload import load_workload
 from evaluator.evidence import FloatArray, IntArray
 from evaluator.intervals import Sampled, of_runs
 from evaluator.latency import measures_ms
@@ -63,26 +64,30 @@ def quantiles_of(statistic: Statistic) -> list[str]:
     return list(statistic.split("-"))
 
 
-def ended_runs(folder: CampaignFolder) -> list[EndedRun]:
-    """The runs that left a run.json, in their order."""
-    return [EndedRun.read(run) for run in folder.runs() if run.run_json.exists()]
+def samples_of(folder: CampaignFolder, told: dict[str, Any]) -> Samples:
+    """Those of the runs that left a run.json; `told` is what the conductor planned."""
+    runs = [EndedRun.read(run) for run in folder.runs() if run.run_json.exists()]
+    return Samples(runs, [Variant.of(variant) for variant in told["variants"]])
 
 
 class Samples:
     """All runs of a campaign, asked for one statistic of one stage of one variant at a time."""
 
-    def __init__(self, runs: Sequence[EndedRun]) -> None:
-        self.runs = runs
+    def __init__(self, runs: Sequence[EndedRun], planned: Sequence[Variant] = ()) -> None:
+        self.runs, self._planned = runs, planned
         self._histograms: dict[RunFolder, dict[str, Histogram | None]] = {}
 
     @cached_property
     def variants(self) -> list[Variant]:
-        """In the order in which they first ran."""
-        return list(dict.fromkeys(run.variant for run in self.runs))
+        """Those of which there are runs, in the order in which they were planned."""
+        found = dict.fromkeys(run.variant for run in self.runs)
+        return [v for v in dict.fromkeys([*self._planned, *found]) if v in found]
 
     def stages(self, variant: Variant) -> list[str]:
-        """Its stages."""
-        return list(dict.fromkeys(run.stage for run in self.runs if run.variant == variant))
+        """Its stages, in their workload's order."""
+        found = {run.stage: run.workload for run in self.runs if run.variant == variant}
+        order = [s.name for w in dict.fromkeys(found.values()) for s in load_workload(w).stages]
+        return sorted(found, key=order.index)
 
     def of(self, variant: Variant, stage: str) -> list[EndedRun]:
         """The runs of a stage."""

@@ -9,7 +9,7 @@ from typing import Any
 from contract.results import CampaignFolder, read_json
 from contract.variant import Variant
 from evaluator.campaign import judged
-from evaluator.estimates import Samples, ended_runs
+from evaluator.estimates import samples_of
 from evaluator.verify_intervals import interval
 from evaluator.verify_parts import Check, compare
 
@@ -24,7 +24,7 @@ _KEYS = {
     "doubts": ("id",),
 }
 #: intervals by other means agree to this: theirs are summed on a grid
-_RELATIVE = 1e-5
+_RELATIVE = 1e-4
 
 
 def check_campaign(
@@ -33,7 +33,7 @@ def check_campaign(
     """Figures, prices, effects, claims, and what the campaign says of itself."""
     yield from _conditions(folder, campaign)
     try:
-        found = judged(campaign, Samples(ended_runs(folder)))
+        found = judged(campaign, samples_of(folder, campaign))
     except (ValueError, OSError, LookupError, TypeError, AttributeError) as error:
         # a file that was cut or changed may be wrong in any way
         says = next(iter(str(error).splitlines()), type(error).__name__)

@@ -19,6 +19,9 @@ from evaluator.report.words import (
     whole,
 )
 
+#: more invalid runs than this are told where all doubts are
+LISTED_MAX = 5
+
 
 def answer(campaign: Campaign) -> Html:
     """The answer: of the one price, of each of several, or the latency of a first stage."""
@@ -167,7 +170,10 @@ def banner(campaign: Campaign) -> Html:
         verb = "is" if len(invalid) == 1 else "are"
         heading = f"{count} {verb} invalid: what rests on {verb_object(invalid)} is struck out"
         parts.append(el("h2", heading))
-        parts.append(el("ul", *[_invalid_item(r) for r in invalid]))
+        if len(invalid) <= LISTED_MAX:
+            parts.append(el("ul", *[_invalid_item(r) for r in invalid]))
+        else:
+            parts.append(el("p", el("a", "Each with its reason", href="#doubts"), text(".")))
     if not campaign.complete:
         says = campaign.json.get("says") or "it ended before all its runs did"
         planned = len(campaign.json.get("stages") or []) * int(

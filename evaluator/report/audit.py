@@ -28,6 +28,8 @@ from evaluator.report.words import (
     whole,
 )
 
+#: with more runs than this, doubts are told by name, their sentences on demand
+GROUPED_FROM = 6
 #: points a line of a small chart is made of
 POINTS = 70
 #: the name under which the machine as a whole is listed among the services
@@ -223,13 +225,42 @@ def doubts_section(campaign: Campaign) -> list[Html]:
         where.setdefault(("invalid", "no-result", "It left no run.json."), []).append(name)
     if not where:
         return [el("p", "None: nothing was found that speaks against these figures.")]
-    ordered = sorted(where, key=lambda k: (k[0] != "invalid", k[1]))
-    items = [_doubt(*key, where[key]) for key in ordered]
+    several = len(campaign.runs) > GROUPED_FROM
+    listed = _grouped(where) if several else _listed(where)
     return [
         el("p", "An invalid run's figures are struck out; a warning leaves them standing."),
-        el("ul", *items, class_="doubts"),
+        el("ul", *listed, class_="doubts"),
         *_failures(campaign),
     ]
+
+
+Where = dict[tuple[str, str, str], list[str]]
+
+
+def _gravest_first(where: Where) -> list[tuple[str, str, str]]:
+    return sorted(where, key=lambda k: (k[0] != "invalid", k[1]))
+
+
+def _listed(where: Where) -> list[Html]:
+    return [_doubt(*key, where[key]) for key in _gravest_first(where)]
+
+
+def _grouped(where: Where) -> list[Html]:
+    """Of many runs: a line a doubt, its sentences folded away; what is invalid stands open."""
+    found = []
+    keys = _gravest_first(where)
+    for severity, name in dict.fromkeys((k[0], k[1]) for k in keys):
+        own = [k for k in keys if k[:2] == (severity, name)]
+        runs = sorted({run for k in own for run in where[k]})
+        if severity == "invalid" or len(own) == 1:
+            found += [_doubt(*k, where[k]) for k in own]
+            continue
+        each = [el("li", f"{k[2]} ({', '.join(where[k])})") for k in own]
+        tag = el("span", severity, class_="tag")
+        count = text(f": {plural(len(runs), 'run')}")
+        summary = el("summary", tag, el("strong", name), count)
+        found.append(el("li", el("details", summary, el("ul", *each))))
+    return found
 
 
 def _doubt(severity: str, name: str, says: str, concerned: list[str]) -> Html:

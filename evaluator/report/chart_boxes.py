@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluator.report.markup import Html, el
+import numpy as np
+
+from evaluator.report.markup import Html, el, px
 from evaluator.report.plot import Plot, axes, colour, label, segment, svg
-from evaluator.report.scales import Axis, text_width
+from evaluator.report.scales import Axis, log_range
 from evaluator.report.words import ms_number
 
-HEIGHT_PX = 300
+HEIGHT_PX = 330
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,24 +26,36 @@ class Box:
     p25_ms: float | None = None
     p75_ms: float | None = None
     p95_ms: float | None = None
+    #: what the paper gives for this stage
+    paper_ms: float | None = None
     trusted: bool = True
 
     @property
-    def top_ms(self) -> float:
-        return max(v for v in (self.p50_ms, self.p75_ms, self.p95_ms) if v is not None)
+    def told_ms(self) -> list[float]:
+        """All that is drawn of it."""
+        drawn = (self.p5_ms, self.p25_ms, self.p50_ms, self.p75_ms, self.p95_ms, self.paper_ms)
+        return [value for value in drawn if value is not None]
 
 
-def boxes(rows: Sequence[Box], width: int, key: str, title: str) -> Html:
-    """One column a stage, on a linear axis from nought."""
-    high = max((row.top_ms for row in rows), default=1.0) * 1.08
+def scale_of(rows: Sequence[Box]) -> tuple[float, float]:
+    """One logarithmic axis for all panels, so that they can be compared."""
+    return log_range([np.array(row.told_ms) for row in rows])
+
+
+def boxes(
+    rows: Sequence[Box], scale: tuple[float, float], width: int, key: str, title: str
+) -> Html:
+    """One column a stage; a diamond stands where the paper's median does."""
     plot = Plot(
-        width, HEIGHT_PX, Axis(0, len(rows) or 1, 52, width - 8), Axis(0, max(high, 1.0),
-        HEIGHT_PX - 30, 30)
-    )  # fmt: skip
-    parts = [axes(plot, "", "latency (mean), ms", [], plot.y.ticks(6))]
+        width,
+        HEIGHT_PX,
+        Axis(0, len(rows) or 1, 52, width - 8),
+        Axis(*scale, HEIGHT_PX - 30, 34, log=True),
+    )
+    parts = [axes(plot, "", "latency (mean), ms, log scale", [], plot.y.ticks(8))]
     column = (plot.right - plot.left) / (len(rows) or 1)
     for place, row in enumerate(rows):
-        parts += _box(plot, row, plot.left + column * (place + 0.5), min(26.0, column / 4))
+        parts += _box(plot, row, plot.left + column * (place + 0.5), min(22.0, column / 4))
     says = "; ".join(f"{row.name} median {ms_number(row.p50_ms)} ms" for row in rows)
     return svg(plot, key, title, says, parts)
 
@@ -62,7 +76,15 @@ def _box(plot: Plot, row: Box, x: float, half: float) -> list[Html]:
             el("rect", x=x - half, y=top, width=2 * half, height=tall, class_=f"hollow {look}")
         )
     parts.append(segment(x - half, middle, x + half, middle, f"median {look}"))
+    # beside its box, where neither whisker nor neighbour is
     words = ms_number(row.p50_ms)
-    if x + half + 4 + text_width(words, 12) <= plot.right + 8:
-        parts.append(label(x + half + 4, middle + 4, words, "value", struck=not row.trusted))
+    parts.append(label(x + half + 3, middle + 4, words, "small", struck=not row.trusted))
+    if row.paper_ms is not None:
+        tip = f"the paper: {ms_number(row.paper_ms)} ms"
+        parts.append(_diamond(x, plot.y.at(row.paper_ms), tip))
     return parts
+
+
+def _diamond(x: float, y: float, says: str) -> Html:
+    points = f"{px(x)},{px(y - 6)} {px(x + 6)},{px(y)} {px(x)},{px(y + 6)} {px(x - 6)},{px(y)}"
+    return el("polygon", el("title", says), points=points, class_="paper-mark")

@@ -33,6 +33,8 @@ class Repeats:
         told = self.trusted_ms
         if not told:
             return "no valid run"
+        if len(told) == 1:
+            return f"{ms_number(told[0])}, one run"
         low, high, mean = min(told), max(told), sum(told) / len(told)
         share = f", {100 * (high - low) / mean:.0f} % of their mean" if mean else ""
         return f"{ms_number(low)} to {ms_number(high)}{share}"

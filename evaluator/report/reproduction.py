@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from contract.claims import Paper
 from contract.results import PARTS
 from evaluator.quantities import median_of
 from evaluator.report import audit, figures
-from evaluator.report.chart_boxes import Box, boxes
+from evaluator.report.chart_boxes import Box, boxes, scale_of
 from evaluator.report.chart_parts import Parts, parts_chart
 from evaluator.report.chart_repeats import Repeats, repeats
 from evaluator.report.chart_rows import prices
 from evaluator.report.claims import papers_of
 from evaluator.report.courses import course_of
 from evaluator.report.figures import figure
-from evaluator.report.markup import Html, el, join, text
+from evaluator.report.markup import Html, el, text
 from evaluator.report.material import Campaign, RunView, StageView
 from evaluator.report.plot import HALF
 from evaluator.report.table import data_table, stage_table, td, th
@@ -47,38 +48,48 @@ def panels(campaign: Campaign, draw: Callable[[Campaign], Html | None]) -> Html:
 
 
 def paper_section(campaign: Campaign) -> list[Html]:
-    """Latency by stage as the paper draws it, with the paper's own medians beside."""
-    theirs = []
-    for paper in papers_of(campaign):
-        rows = [Box(name, i, value) for i, (name, value) in enumerate(paper.p50_ms.items())]
-        drawn = boxes(rows, HALF, f"paper-{paper.id}", f"Medians in {paper.title}")
-        theirs.append(figure(drawn, el("b", "The paper"), text(f": {paper.system}; medians only.")))
-    ours = [
+    """Latency by stage as the paper draws it, with the paper's own medians in it."""
+    return [part for paper in papers_of(campaign) for part in _beside(campaign, paper)]
+
+
+def _beside(campaign: Campaign, paper: Paper) -> list[Html]:
+    ours = [(part, _boxes(part, paper)) for part in campaign.parts]
+    scale = scale_of([row for _, rows in ours for row in rows])
+    drawn = [
         figure(
-            boxes(_boxes(part), HALF, f"{part.key}boxes", f"Latency by stage, {part.name}"),
+            boxes(rows, scale, HALF, f"{part.key}boxes", f"Latency by stage, {part.name}"),
             el("b", part.name),
         )
-        for part in campaign.parts
+        for part, rows in ours
+        if rows
     ]
     return [
-        el("div", *theirs, *ours, class_="grid two"),
+        el("div", *drawn, class_="grid two"),
         el(
             "p",
             text(
-                "Latency of the pipeline up to and including each stage. Line: median; box: middle "
-                "half; whiskers: 5th to 95th percentile; each the mean over valid runs. Each panel "
-                "has an axis of its own: another machine, rate and engine cannot be compared bar "
-                "by bar, only shape by shape."
+                "Latency of the pipeline up to and including each stage. Line and figure: median; "
+                "box: middle half; whiskers: 5th to 95th percentile; each the mean over valid "
+                "runs. "
+            ),
+            el("b", "Diamonds: the paper's medians"),
+            text(f" ({', '.join(f'{v:g}' for v in paper.p50_ms.values())} ms; {paper.system}). "),
+            text(
+                "Another machine, rate and engine: compare the shape of the staircase, not single "
+                "bars. The axis is logarithmic and the same in all panels."
             ),
             class_="note",
         ),
     ]
 
 
-def _boxes(part: Campaign) -> list[Box]:
+def _boxes(part: Campaign, paper: Paper) -> list[Box]:
     found = []
     for stage in part.stages:
-        told = {q: _mean(view.figure("mean", q) for view in stage.shown_runs) for q in QUANTILES}
+        told = {
+            q: _mean(view.figure(paper.attribution, q) for view in stage.shown_runs)
+            for q in QUANTILES
+        }
         if told["p50"] is not None:
             found.append(
                 Box(
@@ -89,6 +100,7 @@ def _boxes(part: Campaign) -> list[Box]:
                     told["p25"],
                     told["p75"],
                     told["p95"],
+                    paper.p50_ms.get(stage.name),
                     stage.trusted,
                 )
             )
@@ -115,11 +127,11 @@ def parts_section(campaign: Campaign) -> list[Html]:
         )
     ]
     swatches = [
-        join([el("span", class_=f"swatch {look}", aria_hidden="true"), text(words)])
+        el("span", el("span", class_=f"swatch {look}", aria_hidden="true"), words, class_="key")
         for look, words in legend
     ]
     return [
-        el("p", join(swatches, "   "), class_="legend"),
+        el("p", *swatches, class_="legend"),
         panels(campaign, _parts_of),
         el(
             "p",
@@ -149,7 +161,11 @@ def effects_section(campaign: Campaign) -> list[Html]:
     rows_told = [e for e in rows_of(campaign.json.get("effects")) if e.get("attribution") == "mean"]
     kinds = list(dict.fromkeys(_effect_name(e) for e in rows_told))
     if not kinds:
-        says = "Only one mode and dialect was run: there is nothing to tell apart."
+        says = (
+            "No two of the modes and dialects that were run differ in one of the two alone, with "
+            "valid runs of both: execution and dialect cannot be told apart here (the full "
+            "reproduction, without QUICK=1, runs what it takes)."
+        )
         return [el("p", says, class_="note")]
     stages = list(dict.fromkeys(str(e.get("stage")) for e in rows_told))
     stages.sort(key=_rank(campaign))

@@ -97,6 +97,7 @@ tr.run th{padding-left:26px!important}
 .verdict{white-space:nowrap}
 .bad{color:var(--bad);font-weight:600}
 .legend .swatch{margin-left:12px}
+.key{display:inline-block;margin-right:22px}
 .swatch{display:inline-block;width:11px;height:11px;border-radius:2px;margin-right:8px;
  background:currentColor}
 figure{margin:20px 0 8px}
@@ -136,6 +137,7 @@ table.claims thead th{white-space:normal}
 .ours{display:block;font-variant-numeric:tabular-nums;margin-top:2px}
 .says{display:block;color:var(--soft);font-size:13px;line-height:1.4;margin-top:3px}
 details{margin:14px 0;border-top:1px solid var(--rule);padding-top:10px}
+details details,li details{margin:0;border-top:0;padding-top:0}
 summary{cursor:pointer;font-weight:600;padding:4px 0}
 .swatch.part-gathering{background:var(--p0)}.swatch.part-residence{background:var(--p1)}
 .swatch.part-engine{background:var(--p2)}
@@ -171,6 +173,7 @@ DRAWING = """
 .chart .hollow{fill:var(--paper);stroke:currentColor;stroke-width:2.5}
 .chart .whisker{stroke:currentColor;stroke-width:2}
 .chart .leader{stroke:currentColor;stroke-width:1;opacity:.55;fill:none}
+.chart .paper-mark{fill:none;stroke:var(--ink);stroke-width:1.6}
 .chart .median{stroke:currentColor;stroke-width:3.5}
 .chart .part-gathering{fill:var(--p0)}.chart .part-residence{fill:var(--p1)}
 .chart .part-engine{fill:var(--p2)}

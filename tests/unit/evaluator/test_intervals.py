@@ -33,7 +33,7 @@ def test_with_endless_degrees_of_freedom_student_is_normal() -> None:
 
 @given(st.floats(1, 1e6))
 def test_both_ways_to_students_value_agree(freedom: float) -> None:
-    assert critical(freedom) == pytest.approx(student(freedom), rel=1e-5)
+    assert critical(freedom) == pytest.approx(student(freedom), rel=1e-4)
 
 
 RUNS = st.lists(st.floats(0, 1e4), min_size=2, max_size=8)
@@ -46,7 +46,7 @@ def test_both_ways_to_a_difference_agree(own: list[float], before: list[float]) 
     found = interval({"own": own, "before": before}, weights)
     size = max(1.0, abs(told.value), told.high - told.low)
     for one, other in zip((told.value, told.low, told.high), found, strict=True):
-        assert abs(one - other) < 1e-5 * size
+        assert abs(one - other) < 1e-4 * size
 
 
 def test_repetitions_that_agree_leave_the_clocks_grain() -> None:
