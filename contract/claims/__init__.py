@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
-from contract.errors import TollgateError
+from contract.errors import TollgateError, UsageError
 from contract.workload import load_workload
 
 FOLDER = Path(__file__).resolve().parent
@@ -158,7 +158,7 @@ def read_paper(path: Path) -> Paper:
             claims=tuple(Claim.read(told) for told in raw["claim"]),
         )
         _check(paper)
-    except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError, UsageError) as error:
         raise BadClaims(f"{path} is no file of claims: {error}") from None
     return paper
 

@@ -489,4 +489,4 @@ def test_a_series_says_from_the_start_how_long_it_takes(world: World) -> None:
     world.reproduction(*QUICK).execute()
     told = world.told.getvalue()
     assert "5 runs, about 7 min, until" in told
-    assert "left: " in told
+    assert "run 1/5 " in told and " left\n" in told

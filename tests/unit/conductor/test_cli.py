@@ -11,6 +11,7 @@ import pytest
 from conductor import cli
 from conductor.asked import KNOWN
 from conductor.home import Home
+from conductor.reproduction import OWN
 from contract.errors import EnvironmentLacking, ExitCode, ServiceFailed, UsageError
 from tests.unit.conductor.fakes import NO_PID
 
@@ -35,7 +36,7 @@ def test_help_names_every_setting(words: list[str], capsys: pytest.CaptureFixtur
     told = capsys.readouterr().out
     # there is one workload
     untold = {"WORKLOAD"}
-    assert {name for name in KNOWN if f"{name}=" not in told} <= untold
+    assert {name for name in (*KNOWN, *OWN) if f"{name}=" not in told} <= untold
 
 
 def test_a_setting_of_the_environment_is_said_not_to_be_read(
@@ -54,6 +55,8 @@ def test_a_setting_of_the_environment_is_said_not_to_be_read(
     ("words", "says"),
     [
         (["bnech"], "tollgate: unknown verb 'bnech'; did you mean bench?"),
+        (["reproduce", "STAGE=join"], "tollgate: unknown setting 'STAGE'"),
+        (["doctor", "reproduce", "QUICK=2"], "tollgate: QUICK=2 cannot be"),
         (["bench", "STAGE=jion"], "tollgate: unknown stage 'jion'; did you mean join?"),
         (["doctor", "RATE=no"], "tollgate: RATE=no is not a whole number"),
         (["clean", "WHAT=everything"], "tollgate: WHAT=everything cannot be"),

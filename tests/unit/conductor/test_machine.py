@@ -13,7 +13,7 @@ import pytest
 from conductor.class_archives import archives_folder
 from conductor.home import Home
 from conductor.java import Java
-from conductor.machine import PINNED, machine_facts, pins
+from conductor.machine import PINNED, machine_facts, pins, sources_sha256
 from contract.results import sha256_of
 
 JAVA = Java(Path("/opt/java"), "21.0.9")
@@ -91,3 +91,19 @@ def test_without_git_nothing_is_claimed_of_the_commit(
 ) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     assert pins(checkout, JAVA)["git_commit"] is None
+
+
+def test_any_file_that_decides_what_a_run_does_changes_the_sources_hash(checkout: Home) -> None:
+    module = checkout.path / "evaluator" / "oracle.py"
+    module.parent.mkdir()
+    module.write_text("one")
+    before = sources_sha256(checkout.path)
+    (module.parent / "__pycache__").mkdir()
+    (module.parent / "__pycache__" / "oracle.pyc").write_text("compiled")
+    (checkout.path / "README.md").write_text("words")
+    assert sources_sha256(checkout.path) == before == pins(checkout, None)["sources_sha256"]
+    module.write_text("two")
+    after = sources_sha256(checkout.path)
+    assert after != before
+    module.rename(module.with_name("renamed.py"))
+    assert sources_sha256(checkout.path) not in (before, after)

@@ -189,3 +189,74 @@ def test_doubts_come_last_those_of_runs_with_their_run(folder: CampaignFolder) -
     few = {"id": "few-runs", "severity": "warning", "says": "one run of each"}
     lines = summary_lines(campaign(runs=runs, doubts=[few]), folder)
     assert lines[-2:] == ["warning  runs/1-parse: it swapped", "warning  one run of each"]
+
+
+def claim(mode: str, verdict: str, **changes: Any) -> dict[str, Any]:
+    value: dict[str, Any] = {"claim": "end-to-end", "engine": "spark", "mode": mode}
+    value |= {"dialect": "eager"}
+    value |= {"verdict": verdict, "value": None, "low": None, "high": None, "unit": None}
+    return {**value, "by_stage": [], "says": "Why.", **changes}
+
+
+def reproduction(**changes: Any) -> dict[str, Any]:
+    variants = [
+        {"engine": "spark", "mode": mode, "dialect": "eager"}
+        for mode in ("real-time", "micro-batch")
+    ]
+    figures = [
+        {**variants[0], "stage": "join", "attribution": "mean", "p50_ms": 4.25, "low_ms": 3.5,
+         "high_ms": 5.0, "runs": 5, "valid_runs": 4}
+    ]  # fmt: skip
+    value = {"verb": "reproduce", "preliminary": False, "variants": variants, "figures": figures}
+    return campaign(**{**value, "claims": [], **changes})
+
+
+def test_a_reproduction_tells_each_claim_with_a_verdict_for_each_variant(
+    folder: CampaignFolder,
+) -> None:
+    claims = [
+        claim("real-time", "does-not-hold", value=9.4, low=8.0, high=10.25, unit="ms"),
+        claim("micro-batch", "cannot-be-told"),
+    ]
+    lines = summary_lines(reproduction(claims=claims), folder)
+    start = next(i for i, line in enumerate(lines) if "2 344 ms at the median" in line)
+    assert lines[start + 1].split() == [
+        *("real-time", "eager", "does", "not", "hold", "9.4", "(8.0", "to", "10.2)", "ms")
+    ]
+    assert lines[start + 2].split()[2:] == ["cannot", "be", "told", "Why."]
+    assert "preliminary" not in lines[0]
+
+
+def test_a_quick_look_is_called_preliminary(folder: CampaignFolder) -> None:
+    assert "preliminary" in summary_lines(reproduction(preliminary=True), folder)[0]
+
+
+def test_what_is_testable_nowhere_is_said_once(folder: CampaignFolder) -> None:
+    claims = [claim(mode, "not-testable") for mode in ("real-time", "micro-batch")]
+    lines = summary_lines(reproduction(claims=claims), folder)
+    assert [line for line in lines if "not testable here" in line] == [
+        "    not testable here: Why."
+    ]
+
+
+def test_medians_stand_beside_the_papers(folder: CampaignFolder) -> None:
+    lines = summary_lines(reproduction(), folder)
+    (row,) = (line for line in lines if line.startswith("join "))
+    assert row.split() == ["join", "1,298", "4.2", "(3.5", "to", "5.0;", "4", "of", "5)", "–"]
+
+
+def test_of_many_runs_warnings_are_counted_and_invalid_ones_named(folder: CampaignFolder) -> None:
+    doubts = [
+        {"id": "late-publisher", "severity": "warning", "says": "Late."},
+        {"id": "outputs-wrong", "severity": "invalid", "says": "Of the outputs 2 missing."},
+    ]
+    variant = {"engine": "spark", "mode": "real-time", "dialect": "eager"}
+    entries: list[dict[str, Any]] = [
+        {**kept(folder, 1, run("join", doubts=doubts[:1])), **variant},
+        {**kept(folder, 2, run("join", doubts=doubts)), **variant},
+        {"path": "runs/3-join", "stage": "join", "ended": None, **variant},
+    ]
+    lines = summary_lines(reproduction(runs=entries), folder)
+    assert "invalid  runs/2-join real-time eager: Of the outputs 2 missing." in lines
+    assert "not run  runs/3-join" in lines
+    assert "warning  of 3 runs: late-publisher in 2 (the report says each)" in lines

@@ -41,6 +41,15 @@ def assert_inside(svg: ET.Element) -> None:
         Plan(),
         Plan(stages=STAGES, rate=40, invalid=(2,), dead=(5,)),
         Plan(warmup_slots=0, measured_slots=2, cooldown_slots=0, rate=8),
+        Plan(
+            stages=STAGES,
+            rate=40,
+            invalid=(2,),
+            dead=(5,),
+            bare=(7,),
+            verb="reproduce",
+            variants=(("real-time", "eager"), ("micro-batch", "windowed")),
+        ),
     ],
 )
 def test_every_mark_lies_within_its_chart(tmp_path: Path, plan: Plan) -> None:

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from contract.claims import papers_on
 from contract.errors import UsageError
 from contract.results import read_json, write_json
 from evaluator.report import write_report
 from evaluator.report.style import COLOURS
 from tests.unit.evaluator.campaigns import STAGES, Plan, make_campaign
 
+PAIRS = (("real-time", "eager"), ("micro-batch", "windowed"), ("micro-batch", "eager"))
 PLANS = {
     "two": Plan(),
     "one": Plan(stages=("ingest",)),
@@ -25,6 +27,18 @@ PLANS = {
     "bare": Plan(bare=(1, 2), complete=False),
     "repeated": Plan(repeat=3),
     "no-runs": Plan(stages=(), complete=False),
+    "quick": Plan(stages=STAGES, rate=80, variants=PAIRS[:2], verb="reproduce"),
+    "reproduction": Plan(
+        stages=STAGES, repeat=3, rate=80, variants=PAIRS, verb="reproduce", invalid=(4,), bare=(9,)
+    ),
+    "interrupted": Plan(
+        stages=STAGES,
+        rate=80,
+        variants=PAIRS[:2],
+        verb="reproduce",
+        bare=(8, 9, 10),
+        complete=False,
+    ),
 }
 INJECTION = '<script>alert("x")</script><img src=http://evil.example/x>'
 
@@ -235,3 +249,58 @@ def test_the_store_that_is_named_is_the_one_that_is_left(tmp_path: Path) -> None
     said = words(write_report(in_containers(tmp_path / "c")).read_text(encoding="utf-8"))
     assert "file:/results/store" in said
     assert "hdfs:" not in said
+
+
+@pytest.fixture(scope="module")
+def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a reproduction with its report."""
+    folder = make_campaign(tmp_path_factory.mktemp("r") / "c", PLANS["reproduction"])
+    write_report(folder)
+    return folder
+
+
+def test_a_reproduction_opens_with_the_claims(reproduction: Path) -> None:
+    html = (reproduction / "report.html").read_text(encoding="utf-8")
+    said = words(html)
+    (paper,) = papers_on("traffic")
+    first = said.index("Beside the paper")
+    for claim in paper.claims:
+        assert said.index(re.sub(r"\s+", " ", claim.says)) < first
+    assert html.index('class="claims"') < html.index("<nav")
+    for mode, dialect in PAIRS:
+        assert f"{mode}, {dialect}" in said[:first]
+
+
+def test_a_claims_verdict_stands_beside_its_figure(reproduction: Path) -> None:
+    campaign = read_json(reproduction / "campaign.json")
+    html = (reproduction / "report.html").read_text(encoding="utf-8")
+    rows = re.findall(r"<tr><th scope=\"row\">(.*?)</th>(.*?)</tr>", html, re.S)
+    marks = {"holds": "✓", "does-not-hold": "✗", "cannot-be-told": "?", "not-testable": "–"}
+    by_claim = dict(rows)
+    for claim in papers_on("traffic")[0].claims:
+        cells = re.findall(r'class="mark \w+">(.)', by_claim[claim.says])
+        told = [c["verdict"] for c in campaign["claims"] if c["claim"] == claim.id]
+        assert len(told) == len(PAIRS)
+        # told in the order in which the variants were planned
+        order = [(v["mode"], v["dialect"]) for v in campaign["variants"]]
+        assert order == list(PAIRS)
+        assert cells == [marks[verdict] for verdict in told]
+
+
+def test_a_preliminary_verdict_is_called_so(tmp_path: Path) -> None:
+    said = words(report_of(tmp_path / "c", PLANS["quick"]))
+    assert "Preliminary: one short run each" in said and "(preliminary)" in said
+    assert "cannot be told apart here" in said, "nothing is told of execution and dialect"
+
+
+def test_ids_in_a_page_of_several_variants_are_its_own(reproduction: Path) -> None:
+    html = (reproduction / "report.html").read_text(encoding="utf-8")
+    ids = re.findall(r'\bid="([^"]+)"', html)
+    assert len(ids) == len(set(ids))
+
+
+def test_many_doubts_are_told_by_name_and_invalid_ones_in_full(reproduction: Path) -> None:
+    said = words((reproduction / "report.html").read_text(encoding="utf-8"))
+    doubts = said[said.rindex("Doubts") :]
+    assert "outputs-wrong : 2 of the outputs" in doubts.replace("outputs-wrong:", "outputs-wrong :")
+    assert re.search(r"few-samples: \d+ runs", doubts)
