@@ -49,7 +49,7 @@ def boxes(
     plot = Plot(
         width,
         HEIGHT_PX,
-        Axis(0, len(rows) or 1, 52, width - 8),
+        Axis(0, len(rows) or 1, 52, width - 24),
         Axis(*scale, HEIGHT_PX - 30, 34, log=True),
     )
     parts = [axes(plot, "", "latency (mean), ms, log scale", [], plot.y.ticks(8))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from contract.claims import Paper
@@ -39,12 +39,30 @@ EFFECT_VERDICTS = {
 }
 
 
-def panels(campaign: Campaign, draw: Callable[[Campaign], Html | None]) -> Html:
-    """A chart for each variant, side by side."""
-    drawn = [(part, found) for part in campaign.parts if (found := draw(part)) is not None]
-    return el(
-        "div", *[figure(chart, el("b", part.name)) for part, chart in drawn], class_="grid two"
-    )
+Panels = list[tuple[str, Html]]
+
+
+def panels(campaign: Campaign, draw: Callable[[Campaign], Html | None]) -> Panels:
+    """A chart for each variant that there is one of, with its name."""
+    drawn = ((part.name, draw(part)) for part in campaign.parts)
+    return [(name, chart) for name, chart in drawn if chart is not None]
+
+
+def side_by_side(drawn: Panels) -> Html:
+    """Charts as figures."""
+    return el("div", *[figure(chart, el("b", name)) for name, chart in drawn], class_="grid two")
+
+
+def pictures(campaign: Campaign) -> list[tuple[str, Panels]]:
+    """The charts that stand for themselves, as pictures of their own."""
+    beside = [_paper_panels(campaign, paper) for paper in papers_of(campaign)]
+    named = [
+        ("beside-the-paper", [panel for drawn in beside for panel in drawn]),
+        ("waiting-and-work", panels(campaign, _parts_of)),
+        ("prices", panels(campaign, _prices_of)),
+        ("repeatability", panels(campaign, _repeats_of)),
+    ]
+    return [(name, drawn) for name, drawn in named if drawn]
 
 
 def paper_section(campaign: Campaign) -> list[Html]:
@@ -52,19 +70,22 @@ def paper_section(campaign: Campaign) -> list[Html]:
     return [part for paper in papers_of(campaign) for part in _beside(campaign, paper)]
 
 
-def _beside(campaign: Campaign, paper: Paper) -> list[Html]:
+def _paper_panels(campaign: Campaign, paper: Paper) -> Panels:
     ours = [(part, _boxes(part, paper)) for part in campaign.parts]
     scale = scale_of([row for _, rows in ours for row in rows])
-    drawn = [
-        figure(
+    return [
+        (
+            part.name,
             boxes(rows, scale, HALF, f"{part.key}boxes", f"Latency by stage, {part.name}"),
-            el("b", part.name),
         )
         for part, rows in ours
         if rows
     ]
+
+
+def _beside(campaign: Campaign, paper: Paper) -> list[Html]:
     return [
-        el("div", *drawn, class_="grid two"),
+        side_by_side(_paper_panels(campaign, paper)),
         el(
             "p",
             text(
@@ -132,7 +153,7 @@ def parts_section(campaign: Campaign) -> list[Html]:
     ]
     return [
         el("p", *swatches, class_="legend"),
-        panels(campaign, _parts_of),
+        side_by_side(panels(campaign, _parts_of)),
         el(
             "p",
             "Averages, for these add up to that of the latency (mean); medians do not. A window "
@@ -209,15 +230,8 @@ def _effect(told: dict[str, Any]) -> str:
 
 def prices_section(campaign: Campaign) -> list[Html]:
     """What each stage adds, variant by variant."""
-
-    def draw(part: Campaign) -> Html | None:
-        rows = figures.our_prices(part)
-        says = "ms added at the median (last)"
-        title = f"Price of each stage, {part.name}"
-        return prices(rows, HALF, f"{part.key}price", title, says) if rows else None
-
     return [
-        panels(campaign, draw),
+        side_by_side(panels(campaign, _prices_of)),
         el(
             "p",
             f"Dots with 95{NBSP}% intervals over independent runs; a hollow dot is the whole "
@@ -228,22 +242,29 @@ def prices_section(campaign: Campaign) -> list[Html]:
     ]
 
 
+def _prices_of(part: Campaign) -> Html | None:
+    rows = figures.our_prices(part)
+    says = "ms added at the median (last)"
+    title = f"Price of each stage, {part.name}"
+    return prices(rows, HALF, f"{part.key}price", title, says) if rows else None
+
+
 def repeats_section(campaign: Campaign) -> list[Html]:
     """How far repetitions of the same run agree."""
     several = int(number(campaign.json.get("repeat")) or 1) > 1
-
-    def draw(part: Campaign) -> Html | None:
-        rows = [r for r in map(_repeats, part.stages) if r.medians_ms]
-        title = f"Medians of the runs, {part.name}"
-        return repeats(rows, HALF, f"{part.key}repeats", title) if rows else None
-
     note = (
         "A dot a run (hollow: invalid, left out of every figure); each repetition had brokers of "
         "its own, and within it the order was shuffled."
         if several
         else "One run each: how far repetitions agree cannot be seen."
     )
-    return [panels(campaign, draw), el("p", note, class_="note")]
+    return [side_by_side(panels(campaign, _repeats_of)), el("p", note, class_="note")]
+
+
+def _repeats_of(part: Campaign) -> Html | None:
+    rows = [r for r in map(_repeats, part.stages) if r.medians_ms]
+    title = f"Medians of the runs, {part.name}"
+    return repeats(rows, HALF, f"{part.key}repeats", title) if rows else None
 
 
 def _repeats(stage: StageView) -> Repeats:
@@ -289,9 +310,6 @@ def _middle(stage: StageView) -> RunView | None:
     if middle is None:
         return None
     return min(medians, key=lambda pair: abs(pair[0] - middle))[1]
-
-
-Sections = Sequence[tuple[str, str, list[Html]]]
 
 
 def sections(campaign: Campaign) -> list[tuple[str, str, list[Html]]]:

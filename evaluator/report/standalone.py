@@ -1,0 +1,84 @@
+"""Write a report's charts as pictures of their own: SVG files that need no style sheet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from contract.errors import UsageError
+from evaluator.report.markup import Html, el, join
+from evaluator.report.material import read_campaign
+from evaluator.report.plot import HALF
+from evaluator.report.reproduction import pictures
+from evaluator.report.style import DRAWING, variables
+
+GAP_PX = 26
+TITLE_PX = 26
+_VIEW_BOX = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
+
+
+def write_figures(campaign_dir: Path, folder: Path) -> list[Path]:
+    """Write each picture of a reproduction below `folder`."""
+    campaign = read_campaign(campaign_dir)
+    if campaign.json.get("verb") != "reproduce":
+        raise UsageError("only a reproduction has pictures of its own; a bench has its report")
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, panels in pictures(campaign):
+        path = folder / f"{name}.svg"
+        draft = path.with_name(f".{path.name}.draft")
+        draft.write_text(picture(panels), encoding="utf-8")
+        draft.replace(path)
+        written.append(path)
+    return written
+
+
+def picture(panels: Sequence[tuple[str, Html]]) -> str:
+    """Panels with their titles, two beside each other, in one picture."""
+    columns = min(2, len(panels)) or 1
+    placed, bottom = [], 0.0
+    for start in range(0, len(panels), columns):
+        row = panels[start : start + columns]
+        tall = max(_size(chart)[1] for _, chart in row)
+        for column, (title, chart) in enumerate(row):
+            x = column * (HALF + GAP_PX)
+            placed.append(el("text", title, x=x + 2, y=bottom + 15, class_="title"))
+            placed.append(_nested(chart, x, bottom + TITLE_PX))
+        bottom += TITLE_PX + tall + GAP_PX
+    width = columns * HALF + (columns - 1) * GAP_PX
+    return str(
+        el(
+            "svg",
+            el("style", Html(_style())),
+            el("rect", x=-12, y=-12, width=width + 24, height=bottom + 12, class_="paper"),
+            join(placed),
+            xmlns="http://www.w3.org/2000/svg",
+            viewBox=f"-12 -12 {width + 24:g} {bottom + 12:g}",
+            font_family="system-ui, sans-serif",
+        )
+    )
+
+
+def _size(chart: Html) -> tuple[float, float]:
+    found = _VIEW_BOX.search(chart)
+    if found is None:
+        raise ValueError("a chart without a view box")
+    return float(found[1]), float(found[2])
+
+
+def _nested(chart: Html, x: float, y: float) -> Html:
+    width, height = _size(chart)
+    place = f'<svg x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" '
+    return Html(chart.replace("<svg ", place, 1))
+
+
+def _style() -> str:
+    """The report's drawing, light, and dark where the reader's page is."""
+    return (
+        f"svg{{{variables(0)}}}"
+        f"@media (prefers-color-scheme:dark){{svg{{{variables(1)}}}}}"
+        "svg{font-variant-numeric:tabular-nums}"
+        ".title{font-size:15px;font-weight:600;fill:var(--ink)}"
+        ".paper{fill:var(--paper)}" + DRAWING
+    )
