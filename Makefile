@@ -3,7 +3,7 @@
 GIVEN = $(foreach name,$(sort $(.VARIABLES)),$(if $(filter command,$(origin $(name))),$(call quoted,$(name)=$(value $(name)))))
 quoted = '$(subst ','\'',$(1))'
 .DEFAULT_GOAL := help
-.PHONY: help bench reproduce images engine up down bundle load engine-check doctor report verify clean \
+.PHONY: help bench reproduce images engine up down bundle load engine-check doctor report verify compare clean \
   test check
 
 help: ## list the verbs
@@ -46,6 +46,9 @@ report: ## write a campaign's report anew (CAMPAIGN=results/latest)
 
 verify: ## rebuild every figure of a campaign from its samples (CAMPAIGN=results/latest)
 	@./tollgate verify $(GIVEN)
+
+compare: ## same work, two campaigns or variants: which is faster? (A=… B=results/latest:mode/dialect)
+	@./tollgate compare $(GIVEN)
 
 clean: ## take away what was left behind (WHAT=temporary|images|results|all)
 	@./tollgate clean $(GIVEN)

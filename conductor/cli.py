@@ -26,6 +26,7 @@ USAGE = """usage: ./tollgate VERB [NAME=value …]
   doctor        say what this machine has, what a campaign costs, what would stop it
   report        write a campaign's report anew         CAMPAIGN=results/latest
   verify        rebuild every figure of a campaign     CAMPAIGN=results/latest
+  compare       set two campaigns side by side         A=first B=results/latest JSON=1
   clean         take away what was left behind         WHAT=temporary|images|results|all
   images        build the images of RUNTIME=docker that are lacking, and say what each weighs
   engine        install and start a Docker engine      DRY=1 HOSTS=
@@ -91,6 +92,7 @@ def _dispatch(words: list[str]) -> int:
         "doctor": _doctor,
         "report": lambda given: _evaluator("report", given),
         "verify": lambda given: _evaluator("verify", given),
+        "compare": _compare,
         "clean": _clean,
         "images": _images,
         "engine": _engine,
@@ -205,6 +207,13 @@ def _evaluator(verb: str, words: list[str]) -> int:
         raise UsageError(f"{folder} is no campaign: it has no campaign.json")
     command = [sys.executable, "-m", "evaluator", verb, str(folder.resolve())]
     return subprocess.run(command, cwd=home.path, check=False).returncode
+
+
+def _compare(words: list[str]) -> int:
+    from conductor.comparing import compare
+    from conductor.home import this_checkout
+
+    return compare(words, this_checkout(words))
 
 
 def _clean(words: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""The evaluator's command line: `serve`, `report <campaign>`, `verify <campaign>`."""
+"""The evaluator's command line: `serve`, and `report`, `verify`, `compare` of campaigns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,14 @@ def main(arguments: list[str]) -> int:
             from evaluator.verify import verify
 
             return verify(Path(folder))
-    raise UsageError("say `serve`, `report <campaign folder>` or `verify <campaign folder>`")
+        case ["compare", a, b, *form] if form in ([], ["json"]):
+            from evaluator.compare import compare
+
+            return compare(a, b, as_json=bool(form))
+    raise UsageError(
+        "say `serve`, `report <campaign folder>`, `verify <campaign folder>` or "
+        "`compare <campaign folder>[:variant] <campaign folder>[:variant] [json]`"
+    )
 
 
 if __name__ == "__main__":

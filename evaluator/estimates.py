@@ -36,6 +36,8 @@ class EndedRun:
     valid: bool
     #: measure → its block of run.json
     latency_ms: dict[str, dict[str, Any]]
+    #: all that its run.json says
+    told: dict[str, Any]
 
     @classmethod
     def read(cls, folder: RunFolder) -> EndedRun:
@@ -47,6 +49,7 @@ class EndedRun:
             told["stage"],
             bool(told["valid"]),
             told["latency_ms"],
+            told,
         )
 
     def statistic(self, measure: str, statistic: Statistic) -> float | None:
@@ -57,6 +60,20 @@ class EndedRun:
         if len(known) < len(found):
             return None
         return known[0] if len(known) == 1 else known[0] - known[1]
+
+    @property
+    def cpu_core_ms(self) -> float | None:
+        """What all services of the engine used for 1,000 observations; None if one is not told."""
+        services = self.told.get("engine_services") or [self.variant.engine]
+        used = [self._cores(service) for service in services]
+        rate = (self.told.get("throughput") or {}).get("input_per_s")
+        known = [cores for cores in used if cores is not None]
+        return sum(known) / rate * 1e6 if rate and len(known) == len(used) else None
+
+    def _cores(self, service: str) -> float | None:
+        used = (self.told.get("resources") or {}).get(service) or {}
+        cores = used.get("cpu_cores_avg")
+        return None if cores is None else float(cores)
 
 
 def quantiles_of(statistic: Statistic) -> list[str]:

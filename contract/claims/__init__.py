@@ -14,7 +14,7 @@ from contract.workload import load_workload
 FOLDER = Path(__file__).resolve().parent
 
 Verdict = Literal["holds", "does-not-hold", "cannot-be-told", "not-testable"]
-Statistic = Literal["p50", "p95-p75", "p95-p5"]
+Statistic = Literal["p50", "p99", "p95-p75", "p95-p5"]
 
 
 class BadClaims(TollgateError):

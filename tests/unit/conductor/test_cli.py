@@ -79,6 +79,12 @@ def test_a_setting_of_the_environment_is_said_not_to_be_read(
         (["bench", "RESULTS=/dev/null/x"], "tollgate: RESULTS=/dev/null/x: /dev/null is not a fol"),
         (["engine-check", "RESULTS=/dev/null"], "tollgate: RESULTS=/dev/null: /dev/null is not a"),
         (["verify", "/nonexistent"], "tollgate: /nonexistent is no campaign"),
+        (["compare", "one"], "tollgate: compare takes two campaigns"),
+        (["compare", "one", "B=two"], "tollgate: compare takes two campaigns"),
+        (["compare", "/nonexistent", "/x"], "tollgate: /nonexistent is no campaign"),
+        (["compare", "/nonexistent:a/b", "/x"], "tollgate: /nonexistent is no campaign"),
+        (["compare", "RATE=5"], "tollgate: unknown setting 'RATE'"),
+        (["compare", "A=a", "B=b", "JSON=2"], "tollgate: JSON=2 cannot be; give 1 or 0"),
     ],
 )
 def test_a_users_mistake_is_one_sentence(
@@ -174,6 +180,36 @@ def test_a_report_is_asked_of_the_campaign_that_is_named(
         ["evaluator", "report", str(tmp_path / "first")],
         ["evaluator", "verify", str(tmp_path / "second")],
         ["evaluator", "verify", str(tmp_path / "results" / "latest")],
+    ]
+
+
+def test_what_is_compared_are_folders_or_names_in_results_each_with_its_variant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    class Done:
+        returncode = 2
+
+    def run(command: list[str], **_: object) -> type[Done]:
+        asked.append(command[3:])
+        return Done
+
+    monkeypatch.setattr("conductor.comparing.subprocess.run", run)
+    monkeypatch.chdir(tmp_path)
+    for name in ("here", "kept/first", "kept/a:b=c"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "campaign.json").touch()
+    (tmp_path / "kept" / "latest").symlink_to("first")
+    kept = f"RESULTS={tmp_path}/kept"
+    assert cli.main(["compare", "here", "latest:real-time/eager", kept]) == 2
+    assert cli.main(["compare", "B=first:spark/real-time/eager", "A=here", kept, "JSON=1"]) == 2
+    assert cli.main(["compare", "kept/a:b=c:x/y", "kept/a:b=c"]) == 2
+    first, odd = f"{tmp_path}/kept/first", f"{tmp_path}/kept/a:b=c"
+    assert asked == [
+        ["compare", f"{tmp_path}/here", f"{first}:real-time/eager"],
+        ["compare", f"{tmp_path}/here", f"{first}:spark/real-time/eager", "json"],
+        ["compare", f"{odd}:x/y", odd],
     ]
 
 

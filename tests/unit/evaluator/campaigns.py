@@ -63,6 +63,16 @@ class Plan:
     complete: bool = True
     question: str = "What does the join cost?"
     extra_services: dict[str, float] = field(default_factory=dict)
+    #: how many times as long the engine takes: by all its variants, or by one more than by others
+    pace: float = 1.0
+    paces: dict[tuple[str, str], float] = field(default_factory=dict)
+    #: another draw of the same: runs of two campaigns are never alike to the last digit
+    draw: int = 0
+    #: what its settings, its machine and its pins have in the place of the usual
+    settings: dict[str, Any] = field(default_factory=dict)
+    machine: dict[str, Any] = field(default_factory=dict)
+    pins: dict[str, Any] = field(default_factory=dict)
+    engine_version: str = "4.3.0"
 
     @property
     def slots(self) -> int:
@@ -125,7 +135,7 @@ def make_run(
     folder: RunFolder, plan: Plan, number: int, stage: str, variant: Variant = VARIANT
 ) -> dict[str, Any]:
     """Write one run's files; its run.json comes back."""
-    rng = np.random.default_rng(number)
+    rng = np.random.default_rng([number, plan.draw] if plan.draw else number)
     dead = number in plan.dead
     window = {
         "first_slot": plan.warmup_slots,
@@ -133,7 +143,7 @@ def make_run(
         "start_ms": FIRST_DUE_MS + plan.warmup_slots * SLOT_MS,
         "end_ms": FIRST_DUE_MS + (plan.warmup_slots + plan.measured_slots) * SLOT_MS,
     }
-    all_rows = _samples(rng, plan, stage)
+    all_rows = _samples(rng, plan, stage, variant)
     stalls = _stalls(plan, stage)
     measured = (all_rows["slot"] >= window["first_slot"]) & (
         all_rows["slot"] <= window["last_slot"]
@@ -180,10 +190,10 @@ def _identity(plan: Plan, number: int, stage: str, variant: Variant) -> dict[str
         "workload": "traffic",
         "stage": stage,
         **variant.to_json(),
-        "engine_version": "4.3.0",
+        "engine_version": plan.engine_version,
         "runtime": "embedded",
         "settings": _settings(plan),
-        "engine_services": ["spark"],
+        "engine_services": ["engine"],
         "limits": None,
         "images": None,
     }
@@ -206,6 +216,7 @@ def _settings(plan: Plan) -> dict[str, Any]:
         "source": "network",
         "checkpoint_s": 10,
         "engine": {"trigger": "real-time", "checkpoint_s": 10},
+        **plan.settings,
     }
 
 
@@ -225,7 +236,8 @@ def _stalls(plan: Plan, stage: str) -> list[dict[str, Any]]:
     ]
 
 
-def _samples(rng: np.random.Generator, plan: Plan, stage: str) -> dict[str, Any]:
+def _samples(rng: np.random.Generator, plan: Plan, stage: str, variant: Variant) -> dict[str, Any]:
+    pace = plan.pace * plan.paces.get((variant.mode, variant.dialect), 1.0)
     per_slot = plan.rate if stage in ("ingest", "parse") else plan.rate // 2
     if stage in ("tumbling", "sliding"):
         per_slot //= 2
@@ -233,7 +245,7 @@ def _samples(rng: np.random.Generator, plan: Plan, stage: str) -> dict[str, Any]
     slot = np.repeat(np.arange(plan.slots), per_slot)
     due = FIRST_DUE_MS + SLOT_MS * (slot + np.tile(np.arange(per_slot) / per_slot, plan.slots))
     last = np.ceil(due + rng.gamma(2.0, 0.7, count)).astype(np.int64)
-    own = rng.lognormal(np.log(ENGINE_MS[stage]), 0.35, count)
+    own = rng.lognormal(np.log(ENGINE_MS[stage] * pace), 0.35, count)
     output = last + np.ceil(own * np.where(slot < 6, 3.0 - slot / 3.0, 1.0)).astype(np.int64)
     in_stall = np.zeros(count, dtype=bool)
     for stall in _stalls(plan, stage):
@@ -503,7 +515,7 @@ def _conditions(folder: Path, plan: Plan, listed: list[dict[str, Any]]) -> dict[
         "variants": [
             {
                 **Variant("spark", mode, dialect).to_json(),
-                "engine_version": "4.3.0",
+                "engine_version": plan.engine_version,
                 "settings": _settings(plan)["engine"],
             }
             for mode, dialect in plan.variants
@@ -523,6 +535,7 @@ def _conditions(folder: Path, plan: Plan, listed: list[dict[str, Any]]) -> dict[
             "python": "3.11.2",
             "java": "openjdk 17.0.13",
             "virtualization": "kvm",
+            **plan.machine,
         },
         "pins": {
             "tollgate": "0.1.0",
@@ -532,6 +545,7 @@ def _conditions(folder: Path, plan: Plan, listed: list[dict[str, Any]]) -> dict[
             "artifacts_lock_sha256": "cd" * 32,
             "packages": {"pyspark": "4.3.0", "numpy": "2.4.6", "confluent-kafka": "2.12.1"},
             "docker": None,
+            **plan.pins,
         },
         "store": "file:/tmp/store",
         "store_kept": None,
