@@ -1,12 +1,19 @@
-"""The evaluator's command line: `serve`, `report <campaign>`, `verify <campaign>`."""
+"""The evaluator's command line: `serve`, and `report`, `verify`, `archive` of a campaign."""
 
 from __future__ import annotations
 
+import signal
 import sys
 import traceback
 from pathlib import Path
+from types import FrameType
 
-from contract.errors import ExitCode, TollgateError, UsageError
+from contract.errors import ExitCode, TollgateError, UsageError, unknown_name
+
+USAGE = (
+    "say `serve`, `report <campaign>`, `verify <campaign or archive> [STORE=address]` or "
+    "`archive <campaign> [SLIM=1] [ARCHIVE=file] [STORE=address]`"
+)
 
 
 def main(arguments: list[str]) -> int:
@@ -21,11 +28,43 @@ def main(arguments: list[str]) -> int:
 
             print(write_report(Path(folder)))
             return 0
-        case ["verify", folder]:
+        case ["verify", campaign, *more]:
             from evaluator.verify import verify
 
-            return verify(Path(folder))
-    raise UsageError("say `serve`, `report <campaign folder>` or `verify <campaign folder>`")
+            _listen()
+            return verify(Path(campaign), _settings(more, "STORE").get("STORE"))
+        case ["archive", folder, *more]:
+            from evaluator.archive import archive
+
+            _listen()
+            given = _settings(more, "SLIM", "ARCHIVE", "STORE")
+            target = Path(given["ARCHIVE"]) if "ARCHIVE" in given else None
+            slim = given.get("SLIM") == "1"
+            return archive(Path(folder), target, slim=slim, store=given.get("STORE"))
+    raise UsageError(USAGE)
+
+
+def _settings(words: list[str], *known: str) -> dict[str, str]:
+    given: dict[str, str] = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        if name not in known:
+            raise unknown_name("setting", name, known)
+        given[name] = value
+    return given
+
+
+def _listen() -> None:
+    """Whoever wants this to end wants nothing left behind; once is enough."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":
