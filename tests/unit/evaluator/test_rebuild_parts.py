@@ -144,5 +144,7 @@ def test_a_location_is_on_one_pile(locations: list[str], number: int) -> None:
         taken = [piles.take(pile, schema) for pile in range(number)]
         held = [set(table["location"].to_pylist()) for table in taken]
         assert sum(map(len, held)) == len(set(locations))
-        assert sorted(row for t in taken for row in t["row"].to_pylist()) == [*range(len(locations))]
+        assert sorted(row for t in taken for row in t["row"].to_pylist()) == [
+            *range(len(locations))
+        ]
         assert list(Path(scratch).iterdir()) == []
