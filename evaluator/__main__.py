@@ -71,7 +71,7 @@ if __name__ == "__main__":
     try:
         code = main(sys.argv[1:])
     except TollgateError as error:
-        print(error, file=sys.stderr)
+        print(f"tollgate: {error}", file=sys.stderr)
         code = int(error.exit_code)
     except KeyboardInterrupt:
         code = ExitCode.INTERRUPTED

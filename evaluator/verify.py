@@ -6,20 +6,18 @@ outputs, from the topics as they were collected, where those can be read.
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
 from contract.errors import ExitCode
-from contract.results import SCHEMA, CampaignFolder, read_json, sha256_of
+from contract.results import SCHEMA, CampaignFolder, read_json
 from evaluator.archive import unpacked
 from evaluator.rebuild import Again, rebuild_campaign
-from evaluator.report import render
-from evaluator.report.material import read_campaign
 from evaluator.verify_campaign import check_campaign
 from evaluator.verify_files import check_files, check_manifest
 from evaluator.verify_parts import Check
 from evaluator.verify_pins import check_pins, other_locks
+from evaluator.verify_report import check_report
 from evaluator.verify_run import check_run
 
 DIFFERENCES_SHOWN = 5
@@ -69,8 +67,7 @@ def _verify(folder: CampaignFolder, asked: Path, store: str | None, *, archived:
             groups.append(("  its topics", again.checks[name]))
     groups.append(("figures and prices", _figures(folder, campaign, runs)))
     if all(check.agrees for _, checks in groups for check in checks):
-        # of samples that were changed no report can be expected to be drawn
-        groups.append(("report.html", [_report(folder)]))
+        groups.append(("report.html", [check_report(folder)]))
     _print_table(groups)
     _print_notes(campaign, again)
     return _conclude(campaign, [c for _, checks in groups for c in checks], again)
@@ -138,10 +135,3 @@ def _named(runs: list[str]) -> str:
     if len(runs) <= RUNS_NAMED:
         return ", ".join(f"runs/{run}" for run in runs)
     return f"{len(runs)} runs (runs/{runs[0]} to runs/{runs[-1]})"
-
-
-def _report(folder: CampaignFolder) -> Check:
-    """The report says what the samples give: it is drawn again and must be the same."""
-    drawn = hashlib.sha256(render(read_campaign(folder.path)).encode()).hexdigest()
-    there = sha256_of(folder.report) if folder.report.is_file() else "missing"
-    return Check("report.html (make report draws it anew)", there, drawn)

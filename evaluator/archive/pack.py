@@ -17,7 +17,8 @@ from contract.errors import EnvironmentLacking, ExitCode, TollgateError, UsageEr
 from contract.results import SCHEMA, CampaignFolder, read_json
 from evaluator.archive.papers import citation, machine, readme
 from evaluator.rebuild.stored import PARTS, find_topics, places
-from evaluator.verify_files import MANIFEST, STORE, is_collected, there
+from evaluator.verify_files import MANIFEST, STORE, check_files, is_collected, there
+from evaluator.verify_report import check_report
 
 MB = 10**6
 #: of the store: what was collected, and what the evaluator made of it
@@ -47,12 +48,13 @@ def archive(
     folder = CampaignFolder(campaign_dir)
     campaign = _finished(folder)
     name = str(campaign["campaign_id"])
-    path = target or campaign_dir.parent / f"{name}{'-slim' if slim else ''}.tar"
+    file_name = f"{name}{'-slim' if slim else ''}.tar"
+    path = target or campaign_dir.parent / file_name
     _writable(path, campaign_dir)
-    listed = list(_campaign_files(folder, campaign))
+    listed = _campaign_files(folder, campaign)
     stored = [] if slim else list(_store_files(folder, campaign, store))
     papers = {
-        "README.md": readme(campaign, path.name, slim=slim),
+        "README.md": readme(campaign, file_name, slim=slim),
         "CITATION.cff": citation(campaign),
         "MACHINE.md": machine(campaign),
     }
@@ -79,8 +81,6 @@ def _finished(folder: CampaignFolder) -> dict[str, Any]:
     if campaign.get("complete") is not True:
         why = campaign.get("says") or "not all of its runs were made"
         raise TollgateError(f"{folder.path.name} is not complete, so it is not packed: {why}")
-    if not folder.report.is_file():
-        raise TollgateError(f"{folder.path.name} has no report.html; `make report` writes it")
     return campaign
 
 
@@ -93,18 +93,18 @@ def _writable(path: Path, campaign_dir: Path) -> None:
         raise UsageError(f"ARCHIVE={path} lies within the campaign that is packed")
 
 
-def _campaign_files(folder: CampaignFolder, campaign: dict[str, Any]) -> Iterator[Entry]:
-    """What campaign.json lists, and itself and the report; nothing else may be there."""
-    listed: dict[str, str] = campaign.get("files") or {}
-    own = {folder.campaign_json: None, folder.report: None}
-    for path in there(folder.path):
-        name = path.relative_to(folder.path).as_posix()
-        if path.is_symlink() or (path not in own and name not in listed):
-            raise TollgateError(f"{name} is not one of the files that campaign.json lists")
-        yield Entry(_plain(name), path, listed.get(name))
-    lacking = next((name for name in sorted(listed) if not (folder.path / name).is_file()), None)
-    if lacking is not None:
-        raise TollgateError(f"{lacking} is missing, which campaign.json lists")
+def _campaign_files(folder: CampaignFolder, campaign: dict[str, Any]) -> list[Entry]:
+    """What campaign.json lists, itself and the report; all as they were when it was written."""
+    checks = check_files(folder, campaign)
+    amiss = next((check for check in checks if not check.agrees), None) or check_report(folder)
+    if not amiss.agrees:
+        raise TollgateError(
+            f"{folder.path.name} is not packed: {amiss.where} is not as campaign.json says, "
+            f"{amiss.says()}"
+        )
+    listed: dict[str, str] = campaign["files"]
+    own = [Entry(path.name, path) for path in (folder.campaign_json, folder.report)]
+    return [*own, *(Entry(_plain(n), folder.path / n, listed[n]) for n in sorted(listed))]
 
 
 def _store_files(
@@ -160,9 +160,7 @@ def _write(path: Path, top: str, entries: list[Entry], mtime_s: int) -> None:
             for entry in entries:
                 found = _add(tar, top, entry, mtime_s)
                 if entry.sha256 is not None and found != entry.sha256:
-                    raise TollgateError(
-                        f"{entry.name} is not the file that campaign.json lists: it was changed"
-                    )
+                    raise TollgateError(f"{entry.name} was changed while it was packed")
                 lines.append(f"{found}  {entry.name}\n")
             lines.sort(key=lambda line: line[66:])
             _add(tar, top, Entry(MANIFEST, "".join(lines).encode()), mtime_s)

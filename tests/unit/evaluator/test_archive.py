@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 from contract.errors import EnvironmentLacking, ExitCode, TollgateError, UsageError
 from contract.results import read_json, write_json
 from evaluator.archive import archive, pack, papers, unpack, unpacked
+from evaluator.report import write_report
 from evaluator.verify import verify
 from tests.unit.evaluator.campaigns import Plan, make_campaign
 from tests.unit.evaluator.judged import make_judged_campaign, retold
@@ -58,7 +59,7 @@ def campaign(judged: Path, tmp_path: Path) -> Path:
 def slim(tmp_path: Path) -> Path:
     """A campaign whose topics are nowhere."""
     folder = make_campaign(tmp_path / "c", Plan())
-    (folder / "report.html").write_text("a report\n")
+    write_report(folder)
     return folder
 
 
@@ -111,12 +112,23 @@ def test_an_archive_unpacked_by_hand_is_a_campaign_and_its_manifest_holds(
 
 
 @pytest.mark.spark
+def test_what_was_unpacked_is_packed_again_as_it_was(campaign: Path, tmp_path: Path) -> None:
+    archive(campaign, tmp_path / "c.tar")
+    shutil.rmtree(campaign.parent)
+    (tmp_path / "again").mkdir()
+    subprocess.run(["tar", "xf", "../c.tar"], cwd=tmp_path / "again", check=True)
+    archive(tmp_path / "again" / "c")
+    assert (tmp_path / "again" / "c.tar").read_bytes() == (tmp_path / "c.tar").read_bytes()
+
+
+@pytest.mark.spark
 def test_packing_twice_gives_the_same_bytes(campaign: Path, tmp_path: Path) -> None:
     digests = []
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
-        archive(campaign, tmp_path / folder / "c.tar")
-        digests.append(hashlib.sha256((tmp_path / folder / "c.tar").read_bytes()).digest())
+        path = tmp_path / folder / f"{folder}.tar"
+        archive(campaign, path)
+        digests.append(hashlib.sha256(path.read_bytes()).digest())
         for path in campaign.rglob("*"):
             os.utime(path, (1, 1))
             path.chmod(0o755)
@@ -128,8 +140,7 @@ def test_topics_that_are_not_there_are_said_and_slim_does_without(
     campaign: Path, tmp_path: Path
 ) -> None:
     topics = (campaign.parent / "store").rename(tmp_path / "other")
-    conditions = read_json(campaign / "campaign.json")
-    write_json(campaign / "campaign.json", conditions | {"store": "hdfs://namenode:8020/x"})
+    retold(campaign, store="hdfs://namenode:8020/x")
     with pytest.raises(TollgateError, match="topics of runs/1-parse cannot be read here; STORE="):
         archive(campaign)
     assert sorted(p.name for p in campaign.parent.iterdir()) == ["c"]
@@ -160,13 +171,14 @@ def _said(folder: Path, **told: Any) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
-    "changed": (_changed, "runs/1-parse/logs/engine.log is not the file that campaign.json lists"),
-    "removed": (_removed, "runs/1-parse/slots.parquet is missing"),
-    "added": (_added, "notes.txt is not one of the files"),
-    "linked": (_linked, "link is not one of the files"),
+    "changed": (_changed, "runs/1-parse/logs/engine.log is not as campaign.json says, written"),
+    "removed": (_removed, "runs/1-parse/slots.parquet is not as.*found missing"),
+    "added": (_added, "notes.txt is not as campaign.json says, written not listed"),
+    "linked": (_linked, "link is not as campaign.json says, written not listed"),
     "incomplete": (lambda f: _said(f, complete=False, says="it rained"), "not complete.*it rained"),
     "schema": (lambda f: _said(f, schema=1), "of schema 1, this Tollgate reads 2"),
-    "no report": (lambda f: (f / "report.html").unlink(), "has no report.html; `make report`"),
+    "no report": (lambda f: (f / "report.html").unlink(), "report draws it anew.*written missing"),
+    "another report": (lambda f: (f / "report.html").write_text("x"), "make report draws it anew"),
     "no JSON": (lambda f: (f / "campaign.json").write_text("{"), "is not JSON"),
     "no campaign": (lambda f: (f / "campaign.json").unlink(), "is no finished campaign"),
 }
