@@ -3,8 +3,8 @@
 GIVEN = $(foreach name,$(sort $(.VARIABLES)),$(if $(filter command,$(origin $(name))),$(call quoted,$(name)=$(value $(name)))))
 quoted = '$(subst ','\'',$(1))'
 .DEFAULT_GOAL := help
-.PHONY: help bench reproduce images engine up down bundle load engine-check doctor report verify compare clean \
-  test check
+.PHONY: help bench reproduce images engine up down bundle load engine-check doctor report verify \
+  compare archive clean test check
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's|^([a-z-]+):.*## (.*)|\1#\2|' | awk -F'#' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -44,11 +44,14 @@ doctor: ## what has this machine, what will it cost, what is in the way?
 report: ## write a campaign's report anew (CAMPAIGN=results/latest)
 	@./tollgate report $(GIVEN)
 
-verify: ## rebuild every figure of a campaign from its samples (CAMPAIGN=results/latest)
+verify: ## rebuild a campaign, or an archive, from its topics and samples (CAMPAIGN=results/latest)
 	@./tollgate verify $(GIVEN)
 
 compare: ## same work, two campaigns or variants: which is faster? (A=… B=results/latest:mode/dialect)
 	@./tollgate compare $(GIVEN)
+
+archive: ## pack a campaign into one file to publish (CAMPAIGN=results/latest SLIM=1 ARCHIVE=file)
+	@./tollgate archive $(GIVEN)
 
 clean: ## take away what was left behind (WHAT=temporary|images|results|all)
 	@./tollgate clean $(GIVEN)

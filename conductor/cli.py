@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
 import traceback
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from conductor.home import TRACE_PREFIX, Home
 from conductor.interrupts import listen
-from contract.errors import ExitCode, TollgateError, UsageError, unknown_name
+from contract.errors import ExitCode, TollgateError, unknown_name
 
 if TYPE_CHECKING:
     from conductor.asked import Asked
@@ -24,8 +23,11 @@ USAGE = """usage: ./tollgate VERB [NAME=value …]
   reproduce     put the paper's claims to the test     QUICK=1 for a first look, MINUTES= FRESH=1
   engine-check  give an engine the conformance test
   doctor        say what this machine has, what a campaign costs, what would stop it
-  report        write a campaign's report anew         CAMPAIGN=results/latest
-  verify        rebuild every figure of a campaign     CAMPAIGN=results/latest
+  report        write a campaign's report anew, and its pictures     CAMPAIGN= FIGURES=folder
+  verify        rebuild a campaign, or an archive of one, from its topics and samples
+                CAMPAIGN=results/latest STORE=
+  archive       pack a campaign into one file to publish, SLIM=1 without its topics
+                CAMPAIGN=results/latest ARCHIVE=file STORE=
   compare       set two campaigns side by side         A=first B=results/latest JSON=1
   clean         take away what was left behind         WHAT=temporary|images|results|all
   images        build the images of RUNTIME=docker that are lacking, and say what each weighs
@@ -93,6 +95,7 @@ def _dispatch(words: list[str]) -> int:
         "report": lambda given: _evaluator("report", given),
         "verify": lambda given: _evaluator("verify", given),
         "compare": _compare,
+        "archive": lambda given: _evaluator("archive", given),
         "clean": _clean,
         "images": _images,
         "engine": _engine,
@@ -194,19 +197,10 @@ def _doctor(words: list[str]) -> int:
 
 
 def _evaluator(verb: str, words: list[str]) -> int:
-    from conductor.asked import read_words
     from conductor.home import this_checkout
+    from conductor.judging import have_judged
 
-    paths = [w for w in words if "=" not in w]
-    given = read_words([w for w in words if "=" in w], ["CAMPAIGN", "RESULTS"])
-    if len(paths) > 1:
-        raise UsageError(f"{verb} takes one campaign")
-    home = this_checkout(words)
-    folder = Path(paths[0] if paths else given.get("CAMPAIGN", str(home.results / "latest")))
-    if not (folder / "campaign.json").exists():
-        raise UsageError(f"{folder} is no campaign: it has no campaign.json")
-    command = [sys.executable, "-m", "evaluator", verb, str(folder.resolve())]
-    return subprocess.run(command, cwd=home.path, check=False).returncode
+    return have_judged(verb, words, this_checkout(words))
 
 
 def _compare(words: list[str]) -> int:

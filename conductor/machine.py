@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
 import platform
 import subprocess
@@ -15,10 +14,9 @@ from conductor.class_archives import archived, archives_folder
 from conductor.home import Home
 from conductor.java import Java
 from contract.results import sha256_of
+from contract.sources import sources_sha256
 
 VERSION = "0.1.0"
-#: folders whose files decide what a run does and how it is judged
-SOURCES = ("contract", "publisher", "pipeline", "evaluator", "conductor", "images", "compose")
 PINNED = ("pyspark", "confluent-kafka", "kafka-python", "pandas", "pyarrow", "numpy", "psutil")
 
 
@@ -48,17 +46,6 @@ def pins(home: Home, java: Java | None) -> dict[str, Any]:
         "class_archives": archived(archives_folder(home, java)) if java else [],
         "packages": {name: importlib.metadata.version(name) for name in PINNED},
     }
-
-
-def sources_sha256(checkout: Path) -> str:
-    """One hash of all files that decide what a run does, whatever git knows of them."""
-    digest = hashlib.sha256()
-    for name in SOURCES:
-        for path in sorted((checkout / name).rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                told = f"{path.relative_to(checkout).as_posix()} {sha256_of(path)}\n"
-                digest.update(told.encode())
-    return digest.hexdigest()
 
 
 def _cpu_model() -> str:

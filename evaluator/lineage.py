@@ -35,9 +35,9 @@ def _told(name: str, stage: Stage) -> Column:
 
 
 def slot_of(axis: TimeAxis) -> Column:
-    """The slot of an identity; null where it has no event time."""
+    """The slot of an identity; null where it has no event time, or one of another century."""
     second = F.col("second")
-    return F.when(second != NO_SECOND, (second - axis.event_start_s).cast("int"))
+    return F.when(second != NO_SECOND, (second - axis.event_start_s).try_cast("int"))
 
 
 def due_ms_of(axis: TimeAxis, *, same_machine: bool) -> Column:

@@ -1,4 +1,4 @@
-"""Open the store: the only file of the evaluator that reads or writes STORE."""
+"""Open the store through Spark; only `rebuild/stored.py` reads it too, by other means."""
 
 from __future__ import annotations
 

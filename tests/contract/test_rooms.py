@@ -69,14 +69,27 @@ def test_only_one_file_of_the_pipeline_does_io() -> None:
         assert ("readStream" in text or "writeStream" in text) == (path.name == "job.py"), path
 
 
-def test_pandas_is_at_home_in_the_oracle_and_where_spark_hands_frames_over() -> None:
+def test_pandas_is_at_home_where_the_oracle_takes_and_gives_frames() -> None:
+    """From Spark in oracle.py, and from stored topics, to judge them again, in rebuild."""
     users = {
         str(path.relative_to(HOME))
         for path in (HOME / "evaluator").rglob("*.py")
         if "pandas" in imports(path)
     }
     home = {"oracle.py", "workload.py", "workloads/traffic.py", "worker_daemon.py"}
+    home.add("rebuild/reading.py")
     assert users <= {f"evaluator/{name}" for name in home}
+
+
+def test_what_judges_again_shares_the_oracle_and_no_other_code_of_the_judge() -> None:
+    """Nor Spark: evidence that is read by both sides would hide a mistake from both."""
+    own = {"quantities", "rebuild", "verify_files", "verify_parts", "workload"}
+    for path in sorted((HOME / "evaluator" / "rebuild").glob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        used = {n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
+        rooms = {name.split(".")[1] for name in used if name.startswith("evaluator.")}
+        assert rooms <= own, path
+        assert not imports(path) & {"pyspark", "py4j"}, path
 
 
 def test_every_module_opens_with_its_duty() -> None:

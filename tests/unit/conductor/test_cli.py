@@ -85,6 +85,10 @@ def test_a_setting_of_the_environment_is_said_not_to_be_read(
         (["compare", "/nonexistent:a/b", "/x"], "tollgate: /nonexistent is no campaign"),
         (["compare", "RATE=5"], "tollgate: unknown setting 'RATE'"),
         (["compare", "A=a", "B=b", "JSON=2"], "tollgate: JSON=2 cannot be; give 1 or 0"),
+        (["archive", "/nonexistent"], "tollgate: /nonexistent is no campaign"),
+        (["archive", "/dev/null"], "tollgate: /dev/null is no campaign"),
+        (["verify", "SLIM=1"], "tollgate: unknown setting 'SLIM'"),
+        (["verify", "/dev/null", "STORE=hdfs://a/b"], "tollgate: "),
     ],
 )
 def test_a_users_mistake_is_one_sentence(
@@ -162,24 +166,30 @@ def test_a_report_is_asked_of_the_campaign_that_is_named(
 ) -> None:
     asked: list[list[str]] = []
 
-    class Done:
-        returncode = 3
-
-    def run(command: list[str], **_: object) -> type[Done]:
+    def run(command: list[str], _: Home) -> int:
         asked.append(command[2:])
-        return Done
+        return 3
 
-    monkeypatch.setattr("conductor.cli.subprocess.run", run)
+    monkeypatch.setattr("conductor.judging.run_to_its_end", run)
     for name in ("first", "second", "results/latest"):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "campaign.json").touch()
     assert cli.main(["report", str(tmp_path / "first")]) == 3
     assert cli.main(["verify", f"CAMPAIGN={tmp_path}/second"]) == 3
     assert cli.main(["verify", f"RESULTS={tmp_path}/results"]) == 3
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.tar").touch()
+    assert cli.main(["verify", "c.tar", "STORE=file:///elsewhere"]) == 3
+    assert cli.main(["archive", "first", "SLIM=1", "ARCHIVE=packed.tar", "STORE=kept"]) == 3
     assert asked == [
         ["evaluator", "report", str(tmp_path / "first")],
         ["evaluator", "verify", str(tmp_path / "second")],
         ["evaluator", "verify", str(tmp_path / "results" / "latest")],
+        ["evaluator", "verify", str(tmp_path / "c.tar"), "STORE=/elsewhere"],
+        [
+            *("evaluator", "archive", str(tmp_path / "first"), "SLIM=1"),
+            *(f"ARCHIVE={tmp_path}/packed.tar", f"STORE={tmp_path}/kept"),
+        ],
     ]
 
 

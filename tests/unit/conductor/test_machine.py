@@ -13,8 +13,9 @@ import pytest
 from conductor.class_archives import archives_folder
 from conductor.home import Home
 from conductor.java import Java
-from conductor.machine import PINNED, machine_facts, pins, sources_sha256
+from conductor.machine import PINNED, machine_facts, pins
 from contract.results import sha256_of
+from contract.sources import sources_sha256
 
 JAVA = Java(Path("/opt/java"), "21.0.9")
 

@@ -24,6 +24,7 @@ from contract.results import (
     sha256_of,
     write_json,
 )
+from contract.sources import own_sources_sha256
 from contract.variant import Variant
 from evaluator.campaign import write_campaign
 
@@ -539,6 +540,7 @@ def _conditions(folder: Path, plan: Plan, listed: list[dict[str, Any]]) -> dict[
         },
         "pins": {
             "tollgate": "0.1.0",
+            "sources_sha256": own_sources_sha256(),
             "git_commit": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
             "git_dirty": False,
             "requirements_lock_sha256": "ab" * 32,
