@@ -95,9 +95,9 @@ def _writable(path: Path, campaign_dir: Path) -> None:
 
 def _campaign_files(folder: CampaignFolder, campaign: dict[str, Any]) -> list[Entry]:
     """What campaign.json lists, itself and the report; all as they were when it was written."""
-    checks = check_files(folder, campaign)
+    checks = [*check_files(folder, campaign)]
     if drawn_here(campaign):
-        checks = [*checks, check_report(folder)]
+        checks.append(check_report(folder))
     amiss = next((check for check in checks if not check.agrees), None)
     if amiss is not None:
         raise TollgateError(
