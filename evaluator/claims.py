@@ -179,7 +179,8 @@ class _Looked:
 
 
 def _minus(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
-    return {name: one.get(name, 0.0) - other.get(name, 0.0) for name in one.keys() | other.keys()}
+    names = dict.fromkeys([*one, *other])
+    return {name: one.get(name, 0.0) - other.get(name, 0.0) for name in names}
 
 
 def _ms(value: float) -> str:

@@ -79,7 +79,7 @@ Weights = Mapping[str, float]
 
 def combined(of: Mapping[str, Sampled], weights: Weights, rng: np.random.Generator) -> Estimate:
     """The weighted sum of stages' means: a figure, a price, a difference of prices."""
-    used = {name: weight for name, weight in weights.items() if weight}
+    used = {name: weights[name] for name in sorted(weights) if weights[name]}
     value = math.fsum(weight * of[name].mean for name, weight in used.items())
     runs = min(of[name].runs for name in used)
     if runs > 1:
@@ -141,8 +141,9 @@ def _resampled(of: Mapping[str, Sampled], weights: Weights, rng: np.random.Gener
     """The weighted sum over resamples: slots of a single run, runs as Student would draw them."""
     size = next(r.size for n in weights if (r := of[n].resampled) is not None)
     total = np.zeros(size)
-    for name, weight in weights.items():
-        sampled = of[name]
+    # in an order that is the same in every process, for each draws from the same generator
+    for name in sorted(weights):
+        sampled, weight = of[name], weights[name]
         if sampled.resampled is not None:
             drawn = rng.permutation(sampled.resampled)
         else:

@@ -30,6 +30,8 @@ from evaluator.report.words import (
 
 #: with more runs than this, doubts are told by name, their sentences on demand
 GROUPED_FROM = 6
+#: of more services than this only CPU stands open
+OPEN_MAX = 6
 #: points a line of a small chart is made of
 POINTS = 70
 #: the name under which the machine as a whole is listed among the services
@@ -60,7 +62,11 @@ def resource_section(campaign: Campaign) -> list[Html]:
             multiple(service, found, max(end, 1.0), top, unit, f"{column}{i}")
             for i, (service, found) in enumerate(of_service.items())
         ]
-        parts += [el("h3", heading), el("div", *cells, class_="grid small")]
+        charts = el("div", *cells, class_="grid small")
+        if column == "cpu_cores" or len(of_service) <= OPEN_MAX:
+            parts += [el("h3", heading), charts]
+        else:
+            parts.append(el("details", el("summary", heading), charts))
     names = [
         join([el("span", class_=f"swatch s{s.rank % 5}", aria_hidden="true"), text(s.name)])
         for s in campaign.stages

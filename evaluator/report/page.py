@@ -50,10 +50,15 @@ def render(campaign: Campaign) -> str:
 
 
 def _sections(campaign: Campaign) -> list[tuple[str, str, list[Html]]]:
-    parts = reproduction.sections if is_reproduction(campaign) else _bench_sections
+    doubts = ("doubts", "Doubts", audit.doubts_section(campaign))
+    if is_reproduction(campaign):
+        sections = [*reproduction.sections(campaign), doubts]
+    else:
+        # of one question: what speaks against its answer stands next to it
+        answer_first, *others = _bench_sections(campaign)
+        sections = [answer_first, doubts, *others]
     return [
-        *parts(campaign),
-        ("doubts", "Doubts", audit.doubts_section(campaign)),
+        *sections,
         ("settings", "Settings", back.settings_section(campaign)),
         ("machine", "Machine and versions", back.machine_section(campaign)),
         ("check", "Check it yourself", back.check_section(campaign)),

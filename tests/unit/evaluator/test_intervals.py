@@ -112,6 +112,16 @@ def test_one_run_beside_several_is_told_by_resampling() -> None:
     assert told.low < 4 and told.high > 6, "what the several runs scatter counts"
 
 
+@given(st.permutations(["a", "b", "c"]))
+def test_the_order_in_which_stages_are_named_changes_nothing(names: list[str]) -> None:
+    drawn = np.random.default_rng(1).normal(10, 0.5, 200)
+    of = {name: Sampled((10.0,), drawn * i) for i, name in enumerate("abc", 1)}
+    told = combined(of, {name: {"a": 1.0, "b": -2.0, "c": 1.0}[name] for name in names}, rng())
+    assert told == combined(of, {"a": 1.0, "b": -2.0, "c": 1.0}, rng())
+    over = ratio(of, dict.fromkeys(names, 1.0), {"a": 1.0}, rng())
+    assert over == ratio(of, {"a": 1.0, "b": 1.0, "c": 1.0}, {"a": 1.0}, rng())
+
+
 def test_a_value_lies_within_its_interval_however_it_was_drawn() -> None:
     told = combined({"a": Sampled((50.0,), np.full(2000, 10.0))}, {"a": 1}, rng())
     assert told.low <= told.value <= told.high == 50.0
