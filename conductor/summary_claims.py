@@ -23,7 +23,7 @@ _DOUBTS_NAMED_MAX = 6
 def claims_lines(campaign: dict[str, Any], folder: CampaignFolder) -> list[str]:
     """Verdicts, figures, what is to be doubted."""
     few = " (preliminary: too few runs for more)" * bool(campaign["preliminary"])
-    lines = [f"{campaign['question']}{few}", ""]
+    lines = [f"{campaign['question']}{few}", "", *_tally(campaign), ""]
     for paper in papers_on(campaign["settings"]["workload"]):
         lines += [f"{paper.authors}: {paper.title}, {paper.year}", f"({paper.system})", ""]
         for claim in paper.claims:
@@ -33,8 +33,20 @@ def claims_lines(campaign: dict[str, Any], folder: CampaignFolder) -> list[str]:
     return [*lines, *_doubts(campaign, folder)]
 
 
+def _tally(campaign: dict[str, Any]) -> Iterator[str]:
+    """How many statements hold, a line a variant."""
+    names = [name_of(Variant.of(told)) for told in campaign["variants"]]
+    for told, name in zip(campaign["variants"], names, strict=True):
+        own = [c for c in campaign["claims"] if Variant.of(c) == Variant.of(told)]
+        count = Counter(c["verdict"] for c in own)
+        said = [f"{count[verdict]} {words}" for verdict, words in VERDICTS.items()]
+        yield f"  {name:{max(map(len, names))}}  {', '.join(said)}"
+
+
 def _verdicts(told: list[dict[str, Any]]) -> Iterator[str]:
     """A line a variant; what is the same for all is said once."""
+    if not told:
+        return
     if len({(c["verdict"], c["says"]) for c in told}) == 1 and told[0]["verdict"] == "not-testable":
         yield f"    {VERDICTS['not-testable']}: {told[0]['says']}"
         return

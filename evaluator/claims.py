@@ -183,12 +183,17 @@ def _minus(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, fl
     return {name: one.get(name, 0.0) - other.get(name, 0.0) for name in names}
 
 
+def _number(value: float) -> str:
+    said = f"{value:,.1f}" if abs(value) < 1000 else f"{value:,.0f}"
+    return said.replace(",", "\u202f").replace("-", "\u2212")
+
+
 def _ms(value: float) -> str:
-    return f"{value:,.1f} ms" if abs(value) < 1000 else f"{value:,.0f} ms"
+    return f"{_number(value)}\u00a0ms"
 
 
 def _span(told: Estimate) -> str:
-    return f"{_ms(told.value)}, 95 % {_ms(told.low)} to {_ms(told.high)}"
+    return f"{_number(told.value)}, {_number(told.low)} to {_number(told.high)}\u00a0ms"
 
 
 def _ascending(asked: Ascending, looked: _Looked) -> Found:

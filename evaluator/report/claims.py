@@ -36,11 +36,11 @@ def _tally(campaign: Campaign) -> Html:
     for part in campaign.parts:
         count = Counter(str(c.get("verdict")) for c in rows_of(part.json.get("claims")))
         said = [
-            f"{count[verdict]} {words}"
-            for verdict, words in (
-                ("holds", "hold"),
-                ("does-not-hold", "do not hold"),
-                ("cannot-be-told", "cannot be told"),
+            f"{count[verdict]} {one if count[verdict] == 1 else several}"
+            for verdict, one, several in (
+                ("holds", "holds", "hold"),
+                ("does-not-hold", "does not hold", "do not hold"),
+                ("cannot-be-told", "cannot be told", "cannot be told"),
             )
             if count[verdict]
         ]
