@@ -234,7 +234,7 @@ def test_a_quick_look_is_called_preliminary(folder: CampaignFolder) -> None:
 def test_what_is_testable_nowhere_is_said_once(folder: CampaignFolder) -> None:
     claims = [claim(mode, "not-testable") for mode in ("real-time", "micro-batch")]
     lines = summary_lines(reproduction(claims=claims), folder)
-    assert [line for line in lines if "not testable here" in line] == [
+    assert [line for line in lines if "not testable here:" in line] == [
         "    not testable here: Why."
     ]
 
