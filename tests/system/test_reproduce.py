@@ -1,4 +1,4 @@
-"""A reproduction on real brokers and engine: interrupted, gone on with, verified, packed."""
+"""A reproduction on real brokers: interrupted, gone on with, verified, packed, compared."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tests.system.tollgate import SHORT, Tollgate
 
 pytestmark = pytest.mark.brokers
 
-#: sliding looks back ten slots
-WORDS = ["QUICK=1", "MODE=real-time", *SHORT, "DURATION=12"]
+#: the example engine runs two stages and starts at once: what Spark does others test
+WORDS = ["ENGINE=example", "QUICK=1", "REPEAT=2", *SHORT]
 
 
 def test_a_reproduction_is_interrupted_goes_on_and_is_checked_by_somebody_else(
     tollgate: Tollgate,
 ) -> None:
     first = tollgate.start("reproduce", *WORDS)
-    tollgate.wait_until(first, lambda: "run 3/5" in tollgate.said(first))
+    tollgate.wait_until(first, lambda: "run 3/4" in tollgate.said(first))
     first.send_signal(signal.SIGINT)
     stopped = tollgate.end(first)
     assert stopped.code == ExitCode.INTERRUPTED, stopped
@@ -34,7 +34,7 @@ def test_a_reproduction_is_interrupted_goes_on_and_is_checked_by_somebody_else(
 
     second = tollgate.run("reproduce", *WORDS)
     assert second.code in (ExitCode.VALID, ExitCode.INVALID), second
-    assert f"going on with {folder.name}, which has {len(ended)} of 5 runs" in second.err
+    assert f"going on with {folder.name}, which has {len(ended)} of 4 runs" in second.err
     assert tollgate.campaigns() == [folder], "nothing begins anew"
     campaign = tollgate.campaign()
     assert campaign["complete"] and len(campaign["interruptions"]) == 1
@@ -43,6 +43,7 @@ def test_a_reproduction_is_interrupted_goes_on_and_is_checked_by_somebody_else(
     for claim in papers_on("traffic")[0].claims:
         assert claim.says in second.out
     assert "preliminary" in second.out
+    assert [run["repetition"] for run in campaign["runs"]] == [1, 1, 2, 2]
 
     verified = tollgate.run("verify")
     assert verified.code == second.code, verified
@@ -50,3 +51,5 @@ def test_a_reproduction_is_interrupted_goes_on_and_is_checked_by_somebody_else(
     assert packed.code == ExitCode.VALID, packed
     again = tollgate.run("verify", str(tollgate.results / "it.tar"))
     assert again.code == second.code, again
+    itself = tollgate.run("compare", "A=latest", "B=latest")
+    assert itself.code == ExitCode.USAGE, itself
