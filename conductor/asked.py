@@ -110,6 +110,15 @@ class Asked:
         """The engine with that mode and dialect."""
         return Variant(self.spec.name, execution.mode, execution.dialect)
 
+    @property
+    def variants(self) -> tuple[Variant, ...]:
+        """What its figures are told of."""
+        return tuple(self.variant(execution) for execution in self.executions)
+
+    def execution_of(self, variant: Variant) -> Execution:
+        """How a variant executes."""
+        return self.executions[self.variants.index(variant)]
+
     def for_run(self, stage: str, execution: Execution) -> RunSettings:
         """The settings of a run of that stage."""
         return replace(self.settings, stage=stage, mode=execution.mode, dialect=execution.dialect)

@@ -16,7 +16,6 @@ from conductor.doctor import block_s, lacks, run_s
 from conductor.evaluating import Evaluator
 from conductor.home import Home
 from conductor.java import find_java
-from conductor.order import ENDED, Planned, order_of
 from conductor.planning import conditions_asked, run_plan
 from conductor.progress import Progress
 from conductor.rehearsal import rehearse
@@ -27,6 +26,7 @@ from conductor.runtimes import Ready, have_runtime
 from conductor.services import Services, services
 from contract.engine import engine_settings_for
 from contract.errors import EnvironmentLacking, TollgateError
+from contract.order import ENDED, Planned, order_of
 from contract.results import CampaignFolder, RunFolder, read_json, write_json
 
 EVALUATE_S_MAX = 1800.0
@@ -44,7 +44,7 @@ class Campaign:
         #: containers bring their own
         embedded = asked.settings.runtime == "embedded"
         self.java = find_java(home.artifacts) if embedded else None
-        self.order = order_of(asked.stages, asked.executions, asked.repeat, asked.settings.seed)
+        self.order = order_of(asked.stages, asked.variants, asked.repeat, asked.settings.seed)
         self.conditions = conditions_asked(asked, home, self.java, command, self.order)
         self.folder = CampaignFolder(home.results / self.campaign_id)
         #: what another Docker engine than before would be
@@ -148,7 +148,7 @@ class Campaign:
     def _left_s(self) -> float:
         left = self._left()
         blocks = len({planned.repetition for planned in left})
-        return self._remaining.left_s([planned.execution.mode for planned in left], blocks)
+        return self._remaining.left_s([planned.variant.mode for planned in left], blocks)
 
     def _block(self, block: list[Planned], up: Services) -> None:
         """Make these runs, until one of them dies: who comes after it would meet its ruins."""
@@ -158,7 +158,7 @@ class Campaign:
             run = self._run(planned, up, first)
             began_s = time.monotonic()
             self._one(run, planned, up.evaluator)
-            self._remaining.took(planned.execution.mode, time.monotonic() - began_s)
+            self._remaining.took(planned.variant.mode, time.monotonic() - began_s)
             if run.seen.deaths:
                 break
         self._settle(up.evaluator)
@@ -167,7 +167,7 @@ class Campaign:
         total, left = len(self.order), ""
         name = planned.stage
         if len(self.asked.executions) > 1:
-            name += f" {planned.execution.mode} {planned.execution.dialect}"
+            name += f" {planned.variant.mode} {planned.variant.dialect}"
         if total > BRIEF_FROM:
             left = f", {in_words(self._left_s())} left"
         return f"run {planned.number}/{total} {name}{left}: "

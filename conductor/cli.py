@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from conductor.home import TRACE_PREFIX, Home
 from conductor.interrupts import listen
-from contract.errors import ExitCode, TollgateError, unknown_name
+from contract.errors import EnvironmentLacking, ExitCode, TollgateError, unknown_name
 
 if TYPE_CHECKING:
     from conductor.asked import Asked
@@ -38,7 +38,9 @@ USAGE = """usage: ./tollgate VERB [NAME=value …]
 settings of bench, reproduce (all but STAGE and ALONE) and doctor, with bench's defaults:
   STAGE=join            ingest parse join tumbling sliding, all; also baseline aggregate window 0–4
   ALONE=0               1: only the asked stage, not the one before it
-  REPEAT=1              runs of each stage
+  REPEAT=1              runs of each stage; of reproduce 5
+  QUICK=0 FRESH=0       of reproduce: one short run each; begin anew whatever was interrupted
+  MINUTES=              of reproduce: refuse what would take longer
   RATE=2000             observations a second, flow and speed together
   DURATION=35 WARMUP=10 COOLDOWN=4                       seconds
   ENGINE=spark          a folder of images/engines, or a path to one
@@ -149,6 +151,7 @@ def _campaign(asked: Asked, home: Home, command: list[str], *, fresh: bool) -> i
     """Run a campaign, or what is left of one that was interrupted; print its answer."""
     from conductor.campaign import Campaign
     from conductor.class_archives import archives_folder, make_archives
+    from conductor.doctor import takes_too_long
     from conductor.lock import only_one
     from conductor.progress import Progress
     from conductor.resuming import go_on
@@ -158,6 +161,9 @@ def _campaign(asked: Asked, home: Home, command: list[str], *, fresh: bool) -> i
     progress = Progress()
     look_at_source(asked.settings, home.path)
     progress.say(f"runtime {asked.runtime_says}")
+    # before waiting for another campaign's end
+    if (says := takes_too_long(asked)) is not None:
+        raise EnvironmentLacking(says)
     with only_one(home, progress):
         campaign = Campaign(asked, home, progress, command)
         if not fresh:

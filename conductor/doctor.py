@@ -98,16 +98,21 @@ def cluster_bytes(brokers: int) -> int:
     return brokers * BROKER_BYTES + STORAGE_BYTES + MONITORING_BYTES
 
 
+def takes_too_long(asked: Asked) -> str | None:
+    """Why it would not end in the MINUTES that it was given."""
+    minutes, given = cost_of(asked).seconds / 60, asked.minutes_max
+    if given is None or minutes <= given:
+        return None
+    return (
+        f"{asked.runs} runs take about {minutes:.0f} minutes and MINUTES={given:g} were given; a "
+        f"lower REPEAT or a shorter DURATION would take less"
+    )
+
+
 def lacks(asked: Asked, home: Home) -> list[str]:
     """What would stop the campaign, each in a sentence."""
     cost, settings = cost_of(asked), asked.settings
-    problems: list[str] = []
-    if asked.minutes_max is not None and cost.seconds > asked.minutes_max * 60:
-        problems.append(
-            f"{asked.runs} runs take about {cost.seconds / 60:.0f} minutes and "
-            f"MINUTES={asked.minutes_max:g} were given; a lower REPEAT or a shorter DURATION "
-            f"would take less"
-        )
+    problems = [says] if (says := takes_too_long(asked)) else []
     available = psutil.virtual_memory().available
     if settings.runtime == "docker" and noted(home) is not None:
         # what is needed is in part taken already, by the cluster that is kept

@@ -13,6 +13,7 @@ from conductor.asked import read_words
 from conductor.home import Home, make_scratch, path_of
 from conductor.interrupts import held
 from contract.errors import UsageError
+from contract.results import why_no_campaign
 
 #: the settings of each verb, besides the campaign
 SETTINGS: dict[str, tuple[str, ...]] = {
@@ -36,7 +37,7 @@ def have_judged(verb: str, words: Iterable[str], home: Home) -> int:
     campaign = Path(text)
     archived = verb == "verify" and campaign.is_file()
     if not archived and not (campaign / "campaign.json").exists():
-        raise UsageError(f"{campaign} is no campaign: it has no campaign.json")
+        raise UsageError(why_no_campaign(campaign))
     settings = [f"{name}={_value(name, given[name])}" for name in SETTINGS[verb] if name in given]
     command = [sys.executable, "-m", "evaluator", verb, str(campaign.resolve()), *settings]
     return run_to_its_end(command, home)

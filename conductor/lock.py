@@ -16,7 +16,12 @@ from contract.errors import UsageError
 @contextmanager
 def only_one(home: Home, progress: Progress) -> Iterator[None]:
     """Two campaigns would measure each other: the second waits, saying for whom."""
-    home.results.mkdir(parents=True, exist_ok=True)
+    try:
+        home.results.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"RESULTS={home.results} cannot be made: {error.strerror or error}"
+        ) from None
     with home.campaign_lock().open("a+", encoding="utf-8") as lock:
         if not _taken(lock):
             progress.say(

@@ -12,9 +12,9 @@ from conductor.asked import Asked
 from conductor.home import Home
 from conductor.java import Java
 from conductor.machine import machine_facts, pins
-from conductor.order import Planned
 from conductor.run_plan import RunPlan
 from contract.engine import Execution, engine_settings_for
+from contract.order import Planned
 from contract.results import SCHEMA, RunFolder
 
 #: what each variant has of its own
@@ -44,7 +44,7 @@ def conditions_asked(
         "asked_all": asked.all_stages,
         "repeat": asked.repeat,
         "preliminary": asked.preliminary,
-        "runs": [_entry(asked, planned) for planned in order],
+        "runs": [_entry(planned) for planned in order],
         "interruptions": [],
         "machine": machine_facts(java),
         "pins": pins(home, java),
@@ -71,11 +71,11 @@ def _variant(asked: Asked, execution: Execution) -> dict[str, Any]:
     }
 
 
-def _entry(asked: Asked, planned: Planned) -> dict[str, Any]:
+def _entry(planned: Planned) -> dict[str, Any]:
     return {
-        "path": f"runs/{planned.number}-{planned.stage}",
+        "path": planned.path,
         "stage": planned.stage,
-        **asked.variant(planned.execution).to_json(),
+        **planned.variant.to_json(),
         "repetition": planned.repetition,
         "ended": None,
     }
@@ -84,13 +84,13 @@ def _entry(asked: Asked, planned: Planned) -> dict[str, Any]:
 def run_plan(
     asked: Asked, planned: Planned, folder: RunFolder, campaign_id: str, attempt: int
 ) -> RunPlan:
-    """What the run is told; an attempt after an interruption gets topics of its own."""
-    again = f"-{attempt}" if attempt > 1 else ""
+    """What the run is told."""
+    execution = asked.execution_of(planned.variant)
     return RunPlan(
-        run_id=f"{campaign_id}-{planned.number}-{planned.stage}{again}",
+        run_id=planned.run_id(campaign_id, attempt),
         folder=folder,
-        settings=asked.for_run(planned.stage, planned.execution),
+        settings=asked.for_run(planned.stage, execution),
         spec=asked.spec,
-        execution=planned.execution,
+        execution=execution,
         engine_folder=asked.engine.folder,
     )

@@ -32,6 +32,10 @@ FULL_SETTINGS = {"WARMUP": "20"}
 
 def understand_reproduction(words: Iterable[str], home: Home) -> Asked:
     """Check all that was asked for; nothing has been started when this fails."""
+    words = list(words)
+    for name in ("STAGE", "ALONE"):
+        if any(word.startswith(f"{name}=") for word in words):
+            raise UsageError(f"{name}: reproduce runs every stage; bench takes one")
     given = read_words(words, REPRODUCE_KNOWN)
     quick = yes("QUICK", given.get("QUICK", "0"))
     given = {**(QUICK_SETTINGS if quick else FULL_SETTINGS), **given}

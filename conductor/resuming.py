@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from conductor.campaign import Campaign
-from conductor.order import ENDED
+from contract.order import ENDED
 from contract.results import CampaignFolder, read_json
 
 #: what was asked for

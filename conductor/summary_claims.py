@@ -64,6 +64,8 @@ def name_of(variant: Variant) -> str:
 def ours(claim: dict[str, Any]) -> str:
     """The figure that is set beside the paper's; of several stages each."""
     unit = {"ms": " ms", "times": " times"}.get(claim["unit"] or "", "")
+    if claim["unit"] == "times" and claim["value"] is None:
+        return str(claim["says"])
     if claim["value"] is not None:
         span = ""
         if claim["low"] is not None and claim["high"] is not None:

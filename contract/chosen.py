@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from contract.errors import UsageError
-from contract.results import CampaignFolder
+from contract.results import CampaignFolder, why_no_campaign
 from contract.variant import Variant
 
 
@@ -48,4 +48,6 @@ def find_campaign(word: str, places: Iterable[Path]) -> tuple[Path, Choice]:
         for place in places:
             if name and CampaignFolder(place / name).campaign_json.is_file():
                 return (place / name).resolve(), Choice.read(choice)
-    raise UsageError(f"{readings[-1][0]} is no campaign: it has no campaign.json")
+    meant = readings[-1][0]
+    there = (place / meant for place in places if (place / meant).exists())
+    raise UsageError(why_no_campaign(next(there, Path(meant))))

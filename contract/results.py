@@ -174,6 +174,17 @@ class CampaignFolder:
         return [RunFolder(p) for p in sorted(found, key=lambda p: int(p.name.split("-", 1)[0]))]
 
 
+def why_no_campaign(path: Path) -> str:
+    """The sentence that tells whoever named it what it is instead."""
+    if not path.exists():
+        return f"{path} is no campaign: there is no such folder"
+    if path.is_file():
+        return f"{path} is no campaign but a file; verify takes an archive, others its folder"
+    if CampaignFolder(path).conditions.exists():
+        return f"{path} is no campaign yet: it was not finished, and has no campaign.json"
+    return f"{path} is no campaign: it has no campaign.json"
+
+
 def write_json(path: Path, value: Any) -> None:
     """Write whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)

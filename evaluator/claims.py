@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, assert_never
 
 import numpy as np
@@ -22,7 +23,7 @@ from contract.claims import (
     Verdict,
     papers_on,
 )
-from contract.doubts import RUNS_MIN
+from contract.doubts import CONFIDENCE, RUNS_MIN
 from contract.variant import Variant
 from contract.workload import load_workload
 from evaluator.estimates import Samples
@@ -174,8 +175,12 @@ class _Looked:
         place = self.stages.index(stage)
         return {stage: 1.0, self.stages[place - 1]: -1.0} if place else {}
 
-    def told(self, weights: Mapping[str, float], statistic: Any = "p50") -> Estimate:
-        return combined(self.of(statistic), weights, self.rng)
+    def told(
+        self, weights: Mapping[str, float], statistic: Any = "p50", looks: int = 1
+    ) -> Estimate:
+        """`looks`: of how many one is enough, which takes a stricter interval for each."""
+        confidence = 1 - (1 - CONFIDENCE) / looks
+        return combined(self.of(statistic), weights, self.rng, confidence)
 
 
 def _minus(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
@@ -197,15 +202,24 @@ def _span(told: Estimate) -> str:
 
 
 def _ascending(asked: Ascending, looked: _Looked) -> Found:
+    pairs = list(pairwise(looked.stages))
     steps = [
         (before, after, looked.told({after: 1.0, before: -1.0}, asked.statistic))
-        for before, after in zip(looked.stages, looked.stages[1:], strict=False)
+        for before, after in pairs
+    ]
+    # all must rise for it to hold; one fall refutes it, and chance has as many tries at that
+    falls = [
+        looked.told({after: 1.0, before: -1.0}, asked.statistic, len(pairs))
+        for before, after in pairs
     ]
     by_stage = tuple((s, looked.told({s: 1.0}, asked.statistic)) for s in looked.stages)
-    down = [f"{after} is below {before} by {_ms(-d.value)}" for before, after, d in steps
-            if d.high < 0]  # fmt: skip
+    down = [
+        f"{after} is below {before} by {_ms(-fall.value)}"
+        for (before, after), fall in zip(pairs, falls, strict=True)
+        if fall.high < 0
+    ]
     level = [f"{after} over {before} ({_span(d)})" for before, after, d in steps
-             if d.low <= 0 <= d.high]  # fmt: skip
+             if d.low <= 0]  # fmt: skip
     if down:
         says = f"{_listed(down)}."
         return Found("does-not-hold", says, by_stage=by_stage, unit="ms", runs=looked.runs)
@@ -224,8 +238,10 @@ def _dearest(asked: Dearest, looked: _Looked) -> Found:
     others = [s for s in priced if s != asked.stage]
     leads = [(s, looked.told(_minus(own, looked.price(s)))) for s in others]
     told = looked.told(own)
-    dearer = [f"{s} costs {_ms(-lead.value)} more" for s, lead in leads if lead.high < 0]
-    level = [f"{s} ({_span(lead)})" for s, lead in leads if lead.low <= 0 <= lead.high]
+    # one that is dearer refutes it, and chance has as many tries at that as there are others
+    strict = [(s, looked.told(_minus(own, looked.price(s)), looks=len(others))) for s in others]
+    dearer = [f"{s} costs {_ms(-lead.value)} more" for s, lead in strict if lead.high < 0]
+    level = [f"{s} ({_span(lead)})" for s, lead in leads if lead.low <= 0]
     if dearer:
         verdict: Verdict = "does-not-hold"
         says = f"{_listed(dearer)} than {asked.stage}."
@@ -243,7 +259,10 @@ def _price_ratio(asked: PriceRatio, looked: _Looked) -> Found:
     told = ratio(looked.of("p50"), over, under, looked.rng)
     by_stage = tuple((s, looked.told(looked.price(s))) for s in (asked.to, asked.stage))
     if told is None or not math.isfinite(told.high - told.low):
-        says = f"What {asked.to} costs cannot be told from zero ({_span(by_stage[0][1])})."
+        says = (
+            f"What {asked.to} costs is not told to be above zero ({_span(by_stage[0][1])}): there "
+            f"is nothing to divide by."
+        )
         return Found("cannot-be-told", says, None, "times", by_stage, looked.runs)
     verdict = _on_figures(told, asked.figures)
     named = " and ".join(f"{figure:g}" for figure in asked.figures)

@@ -77,24 +77,29 @@ class Estimate:
 Weights = Mapping[str, float]
 
 
-def combined(of: Mapping[str, Sampled], weights: Weights, rng: np.random.Generator) -> Estimate:
+def combined(
+    of: Mapping[str, Sampled],
+    weights: Weights,
+    rng: np.random.Generator,
+    confidence: float = CONFIDENCE,
+) -> Estimate:
     """The weighted sum of stages' means: a figure, a price, a difference of prices."""
     used = {name: weights[name] for name in sorted(weights) if weights[name]}
     value = math.fsum(weight * of[name].mean for name, weight in used.items())
     runs = min(of[name].runs for name in used)
     if runs > 1:
-        half = _critical(of, used) * math.sqrt(_variance(of, used))
+        half = _critical(of, used, confidence) * math.sqrt(_variance(of, used))
         return Estimate(value, value - half, value + half, "runs", runs)
-    low, high = _between(_resampled(of, used, rng), value)
+    low, high = _between(_resampled(of, used, rng), value, confidence)
     return Estimate(value, low, high, "slots", runs)
 
 
 def ratio(
     of: Mapping[str, Sampled], over: Weights, under: Weights, rng: np.random.Generator
 ) -> Estimate | None:
-    """A ratio of two weighted sums (Fieller); None where the lower one cannot be told from zero."""
+    """A ratio of two weighted sums (Fieller); None where the lower is not told to be above 0."""
     above, below = combined(of, over, rng), combined(of, under, rng)
-    if below.low <= 0 <= below.high:
+    if below.low <= 0:
         return None
     value, runs = above.value / below.value, min(above.runs, below.runs)
     if runs > 1:
@@ -109,7 +114,7 @@ def _variance(of: Mapping[str, Sampled], weights: Weights) -> float:
     return math.fsum(weight**2 * of[name].variance for name, weight in weights.items())
 
 
-def _critical(of: Mapping[str, Sampled], weights: Weights) -> float:
+def _critical(of: Mapping[str, Sampled], weights: Weights, confidence: float = CONFIDENCE) -> float:
     """Student's quantile at the effective degrees of freedom; the grain has endless ones."""
     total = _variance(of, weights)
     spent = math.fsum(
@@ -117,7 +122,7 @@ def _critical(of: Mapping[str, Sampled], weights: Weights) -> float:
         for name, weight in weights.items()
         if of[name].runs > 1
     )
-    return student(total**2 / spent if spent > 0 else math.inf)
+    return student(total**2 / spent if spent > 0 else math.inf, confidence)
 
 
 def _fieller(of: Mapping[str, Sampled], over: Weights, under: Weights) -> tuple[float, float]:
@@ -155,9 +160,11 @@ def _resampled(of: Mapping[str, Sampled], weights: Weights, rng: np.random.Gener
     return total
 
 
-def _between(drawn: FloatArray, value: float) -> tuple[float, float]:
+def _between(
+    drawn: FloatArray, value: float, confidence: float = CONFIDENCE
+) -> tuple[float, float]:
     """The bootstrap's percentile interval, which holds the value itself in any case."""
-    outside = (1 - CONFIDENCE) / 2
+    outside = (1 - confidence) / 2
     low, high = np.quantile(drawn, [outside, 1 - outside])
     return min(float(low), value), max(float(high), value)
 

@@ -17,6 +17,7 @@ from evaluator.verify_campaign import check_campaign
 from evaluator.verify_files import check_files, check_manifest
 from evaluator.verify_parts import Check
 from evaluator.verify_pins import check_pins, other_locks
+from evaluator.verify_plan import check_plan
 from evaluator.verify_report import check_report, drawn_here
 from evaluator.verify_run import check_run
 
@@ -42,7 +43,7 @@ def _verify(folder: CampaignFolder, asked: Path, store: str | None, *, archived:
         return ExitCode.USAGE
     try:
         campaign = read_json(folder.campaign_json)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         print(f"{asked}: campaign.json is not JSON: {error}")
         return ExitCode.FAILURE
     if not isinstance(campaign, dict):
@@ -77,7 +78,11 @@ def _figures(
     folder: CampaignFolder, campaign: dict[str, Any], runs: dict[str, dict[str, Any]]
 ) -> list[Check]:
     try:
-        return [*check_campaign(folder, campaign, runs), *check_pins(campaign)]
+        return [
+            *check_plan(folder, campaign, runs),
+            *check_campaign(folder, campaign, runs),
+            *check_pins(campaign),
+        ]
     except (ValueError, OSError, LookupError, TypeError, AttributeError) as error:
         # as of a run: what was cut or changed may be wrong in any way
         says = next(iter(str(error).splitlines()), type(error).__name__)
@@ -99,6 +104,8 @@ def _conclude(campaign: dict[str, Any], checks: list[Check], again: Again) -> in
     told = f"All {len(checks):,} figures and hashes match{verdicts}"
     lacking = f"{len(again.lacking)} run{'s' * (len(again.lacking) > 1)}"
     rest = f"; the verdicts of {lacking} were not re-checked" if again.lacking else ""
+    if not drawn_here(campaign):
+        rest += "; report.html was not compared"
     if campaign.get("valid") is True:
         print(f"{told}, and the campaign is valid{rest}.")
         return ExitCode.VALID

@@ -33,6 +33,11 @@ class Stamps:
                 held = self._of_place.setdefault((str(name), number), [])
                 held.append((offset[mine], at_ms[mine]))
 
+    @property
+    def topics(self) -> set[str]:
+        """The topics that the records say they were collected from."""
+        return {topic for topic, _ in self._of_place}
+
     def back_ms_max(self) -> int:
         """How far a record's time lies before that of an earlier one in its partition."""
         worst = 0

@@ -69,6 +69,9 @@ def compare_run(
     """Everything that stands in run.json, latency.parquet and slots.parquet by the topics."""
     name = folder.path.name
     slots = pq.read_table(folder.slots) if folder.slots.is_file() else None
+    told_topics = conditions.get("topics") or {}
+    known = {*(told_topics.get("inputs") or {}).values(), told_topics.get("output")}
+    yield Check(f"{name} topics: of another run", [], sorted(found.stamps.topics - known))
     yield from _verdicts(f"{name} topics:", run, found)
     yield from found.samples.checks(f"{name} topics:")
     yield from _slots(f"{name} topics: slots.parquet", slots, found)

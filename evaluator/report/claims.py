@@ -123,5 +123,7 @@ def ours(told: dict[str, Any]) -> str:
     if value is not None:
         span = interval(number(told.get("low")), number(told.get("high")))
         return f"{ms_number(value)}{f' ({span})' if span else ''}{unit}"
+    if told.get("unit") == "times":
+        return ""
     found = [number(each.get("value")) for each in rows_of(told.get("by_stage"))]
     return f"{', '.join(ms_number(v) for v in found)}{unit}" if found else ""

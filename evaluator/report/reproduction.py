@@ -50,16 +50,29 @@ def side_by_side(drawn: Panels) -> Html:
     return el("div", *[figure(chart, el("b", name)) for name, chart in drawn], class_="grid two")
 
 
-def pictures(campaign: Campaign) -> list[tuple[str, Panels]]:
-    """The charts that stand for themselves, as pictures of their own."""
+#: what a picture without its page must say of itself
+PAPER_KEY = (
+    "line: median; box: middle half; whiskers: 5th to 95th percentile; "
+    "diamonds: the paper's medians"
+)
+PARTS_KEY = (
+    "grey: until the last input is there; amber: until the window may close; "
+    "violet: what the engine added"
+)
+PRICES_KEY = "differences of medians (last) with 95 % intervals"
+REPEATS_KEY = "a dot a run; hollow: invalid"
+
+
+def pictures(campaign: Campaign) -> list[tuple[str, str, Panels]]:
+    """The charts that stand for themselves, with their key, as pictures of their own."""
     beside = [_paper_panels(campaign, paper) for paper in papers_of(campaign)]
     named = [
-        ("beside-the-paper", [panel for drawn in beside for panel in drawn]),
-        ("waiting-and-work", panels(campaign, _parts_of)),
-        ("prices", panels(campaign, _prices_of)),
-        ("repeatability", panels(campaign, _repeats_of)),
+        ("beside-the-paper", PAPER_KEY, [panel for drawn in beside for panel in drawn]),
+        ("waiting-and-work", PARTS_KEY, panels(campaign, _parts_of)),
+        ("prices", PRICES_KEY, panels(campaign, _prices_of)),
+        ("repeatability", REPEATS_KEY, panels(campaign, _repeats_of)),
     ]
-    return [(name, drawn) for name, drawn in named if drawn]
+    return [each for each in named if each[2]]
 
 
 def paper_section(campaign: Campaign) -> list[Html]:
@@ -231,7 +244,8 @@ def prices_section(campaign: Campaign) -> list[Html]:
         side_by_side(panels(campaign, _prices_of)),
         el(
             "p",
-            f"Dots with 95{NBSP}% intervals over independent runs; a hollow dot is the whole "
+            f"Dots with 95{NBSP}% intervals over independent runs (of single runs: over their "
+            "slots, and no verdict); a hollow dot is the whole "
             "latency of the first stage. A price whose interval holds nought cannot be told from "
             "zero.",
             class_="note",

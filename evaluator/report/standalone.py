@@ -25,17 +25,17 @@ def write_figures(campaign_dir: Path, folder: Path) -> list[Path]:
         raise UsageError("only a reproduction has pictures of its own; a bench has its report")
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for name, panels in pictures(campaign):
+    for name, key, panels in pictures(campaign):
         path = folder / f"{name}.svg"
         draft = path.with_name(f".{path.name}.draft")
-        draft.write_text(picture(panels), encoding="utf-8")
+        draft.write_text(picture(panels, key), encoding="utf-8")
         draft.replace(path)
         written.append(path)
     return written
 
 
-def picture(panels: Sequence[tuple[str, Html]]) -> str:
-    """Panels with their titles, two beside each other, in one picture."""
+def picture(panels: Sequence[tuple[str, Html]], key: str) -> str:
+    """Panels with their titles, two beside each other, and below them what their marks mean."""
     columns = min(2, len(panels)) or 1
     placed, bottom = [], 0.0
     for start in range(0, len(panels), columns):
@@ -46,6 +46,8 @@ def picture(panels: Sequence[tuple[str, Html]]) -> str:
             placed.append(el("text", title, x=x + 2, y=bottom + 15, class_="title"))
             placed.append(_nested(chart, x, bottom + TITLE_PX))
         bottom += TITLE_PX + tall + GAP_PX
+    placed.append(el("text", key, x=2, y=bottom, class_="key"))
+    bottom += GAP_PX / 2
     width = columns * HALF + (columns - 1) * GAP_PX
     return str(
         el(
@@ -80,5 +82,5 @@ def _style() -> str:
         f"@media (prefers-color-scheme:dark){{svg{{{variables(1)}}}}}"
         "svg{font-variant-numeric:tabular-nums}"
         ".title{font-size:15px;font-weight:600;fill:var(--ink)}"
-        ".paper{fill:var(--paper)}" + DRAWING
+        ".key{font-size:12px;fill:var(--soft)}.paper{fill:var(--paper)}" + DRAWING
     )

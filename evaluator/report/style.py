@@ -188,6 +188,7 @@ SMALL_AND_PRINT = """
  header.top{padding-top:26px}
  .answer{font-size:22px}
  .for-desk{display:none}.for-phone{display:block}
+ .key{display:block;margin-right:0}
  main>section{margin-top:42px}
  dl.facts{grid-template-columns:minmax(0,10em) minmax(0,1fr);gap:3px 16px}
  table.stages{width:auto}

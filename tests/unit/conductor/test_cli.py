@@ -55,7 +55,7 @@ def test_a_setting_of_the_environment_is_said_not_to_be_read(
     ("words", "says"),
     [
         (["bnech"], "tollgate: unknown verb 'bnech'; did you mean bench?"),
-        (["reproduce", "STAGE=join"], "tollgate: unknown setting 'STAGE'"),
+        (["reproduce", "STAGE=join"], "tollgate: STAGE: reproduce runs every stage"),
         (["doctor", "reproduce", "QUICK=2"], "tollgate: QUICK=2 cannot be"),
         (["bench", "STAGE=jion"], "tollgate: unknown stage 'jion'; did you mean join?"),
         (["doctor", "RATE=no"], "tollgate: RATE=no is not a whole number"),

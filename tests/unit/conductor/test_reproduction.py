@@ -9,7 +9,6 @@ import pytest
 from conductor.asked import KNOWN
 from conductor.doctor import cost_of, lacks
 from conductor.home import Home
-from conductor.order import order_of
 from conductor.remaining import Remaining, in_words
 from conductor.reproduction import (
     OWN,
@@ -18,6 +17,7 @@ from conductor.reproduction import (
     wants_fresh,
 )
 from contract.errors import UsageError
+from contract.order import order_of
 
 STAGES = ("ingest", "parse", "join", "tumbling", "sliding")
 
@@ -64,8 +64,9 @@ def test_mode_and_dialect_narrow_it_down(home: Home) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["STAGE=join"], "unknown setting 'STAGE'"),
-        (["ALONE=1"], "unknown setting 'ALONE'"),
+        (["STAGE=join"], "STAGE: reproduce runs every stage"),
+        (["ALONE=1"], "ALONE: reproduce runs every stage"),
+        (["STAGES=join"], "unknown setting 'STAGES'"),
         (["MODE=realtime"], "did you mean real-time"),
         (["MODE=real-time", "DIALECT=windowed"], "does not run"),
         (["QUICK=perhaps"], "QUICK=perhaps cannot be"),
@@ -95,21 +96,21 @@ def test_it_is_refused_early_where_the_time_will_not_do(home: Home) -> None:
 
 def test_each_repetition_holds_each_run_once_shuffled_by_the_seed(home: Home) -> None:
     asked = understand_reproduction([], home)
-    order = order_of(asked.stages, asked.executions, 5, seed=1)
+    order = order_of(asked.stages, asked.variants, 5, seed=1)
     assert [planned.number for planned in order] == list(range(1, 76))
     blocks = [[p for p in order if p.repetition == r] for r in range(1, 6)]
-    kinds = [[(p.stage, p.execution) for p in block] for block in blocks]
+    kinds = [[(p.stage, p.variant) for p in block] for block in blocks]
     assert all(Counter(kind) == Counter(kinds[0]) and len(kind) == 15 for kind in kinds)
     assert len({tuple(kind) for kind in kinds}) == 5, "no two repetitions share an order"
-    assert order == order_of(asked.stages, asked.executions, 5, seed=1)
-    assert order != order_of(asked.stages, asked.executions, 5, seed=2)
+    assert order == order_of(asked.stages, asked.variants, 5, seed=1)
+    assert order != order_of(asked.stages, asked.variants, 5, seed=2)
     # a block's order does not depend on how many follow
-    assert order[:15] == order_of(asked.stages, asked.executions, 2, seed=1)[:15]
+    assert order[:15] == order_of(asked.stages, asked.variants, 2, seed=1)[:15]
 
 
 def test_a_single_look_keeps_the_stages_order(home: Home) -> None:
     asked = understand_reproduction([], home)
-    order = order_of(asked.stages, asked.executions[:1], 1, seed=1)
+    order = order_of(asked.stages, asked.variants[:1], 1, seed=1)
     assert [planned.stage for planned in order] == list(STAGES)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from contract.doubts import SEVERITIES
+from contract.order import order_of
 from contract.results import (
     LATENCY_COLUMNS,
     MEASURES,
@@ -54,6 +55,8 @@ class Plan:
     variants: tuple[tuple[str, str], ...] = (("real-time", "eager"),)
     verb: str = "bench"
     rate: int = 200
+    #: of the run at hand: each begins when the one before it is long over
+    first_due_ms: float = FIRST_DUE_MS
     warmup_slots: int = 10
     measured_slots: int = 35
     cooldown_slots: int = 4
@@ -94,29 +97,29 @@ class Plan:
 def make_campaign(folder: Path, plan: Plan = Plan()) -> Path:
     """Write the campaign that `plan` describes into `folder`."""
     campaign = CampaignFolder(folder)
-    order = [
-        (stage, mode, dialect, repetition)
-        for repetition in range(1, plan.repeat + 1)
-        for mode, dialect in plan.variants
-        for stage in plan.stages
-    ]
+    variants = [Variant("spark", mode, dialect) for mode, dialect in plan.variants]
     listed = []
-    for number, (stage, mode, dialect, repetition) in enumerate(order, 1):
+    for planned in order_of(plan.stages, variants, plan.repeat, 1):
+        number, stage = planned.number, planned.stage
         run_folder = campaign.run(number, stage)
-        ended = "failed" if number in plan.dead else "valid"
+        ended: str | None = "invalid" if number in plan.invalid else "valid"
+        if number in plan.dead:
+            ended = "failed"
+        if number in plan.bare:
+            ended = None
         listed.append(
             {
                 "path": f"runs/{number}-{stage}",
                 "stage": stage,
-                **Variant("spark", mode, dialect).to_json(),
-                "repetition": repetition,
+                **planned.variant.to_json(),
+                "repetition": planned.repetition,
                 "ended": ended,
             }
         )
         if number in plan.bare:
             run_folder.path.mkdir(parents=True)
             continue
-        make_run(run_folder, plan, number, stage, Variant("spark", mode, dialect))
+        make_run(run_folder, plan, number, stage, planned.variant)
     write_json(campaign.conditions, _conditions(folder, plan, listed))
     write_campaign(folder)
     return folder
@@ -136,13 +139,14 @@ def make_run(
     folder: RunFolder, plan: Plan, number: int, stage: str, variant: Variant = VARIANT
 ) -> dict[str, Any]:
     """Write one run's files; its run.json comes back."""
+    plan = replace(plan, first_due_ms=FIRST_DUE_MS + 1e6 * (number - 1))
     rng = np.random.default_rng([number, plan.draw] if plan.draw else number)
     dead = number in plan.dead
     window = {
         "first_slot": plan.warmup_slots,
         "last_slot": plan.warmup_slots + plan.measured_slots - 1,
-        "start_ms": FIRST_DUE_MS + plan.warmup_slots * SLOT_MS,
-        "end_ms": FIRST_DUE_MS + (plan.warmup_slots + plan.measured_slots) * SLOT_MS,
+        "start_ms": plan.first_due_ms + plan.warmup_slots * SLOT_MS,
+        "end_ms": plan.first_due_ms + (plan.warmup_slots + plan.measured_slots) * SLOT_MS,
     }
     all_rows = _samples(rng, plan, stage, variant)
     stalls = _stalls(plan, stage)
@@ -166,7 +170,7 @@ def make_run(
     (folder.logs / "engine.log").write_text("started\n")
     _witnesses(folder, plan, number, stage, window, variant)
     run = {
-        **_identity(plan, number, stage, variant),
+        **_identity(folder, plan, stage, variant),
         "valid": not dead and number not in plan.invalid,
         "doubts": plan.says(number, 10_000 if dead else len(rows["slot"])),
         "phases_s": dict.fromkeys(("set_up", "start", "warm_up", "measure", "drain"), 1.5)
@@ -184,10 +188,10 @@ def make_run(
     return run
 
 
-def _identity(plan: Plan, number: int, stage: str, variant: Variant) -> dict[str, Any]:
+def _identity(folder: RunFolder, plan: Plan, stage: str, variant: Variant) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
-        "run_id": f"{number}-{stage}",
+        "run_id": f"{folder.path.parents[1].name}-{folder.path.name}",
         "workload": "traffic",
         "stage": stage,
         **variant.to_json(),
@@ -227,8 +231,8 @@ def _common(plan: Plan) -> dict[str, Any]:
 
 def _stalls(plan: Plan, stage: str) -> list[dict[str, Any]]:
     length = {"ingest": 180, "parse": 190, "join": 310, "tumbling": 420, "sliding": 520}[stage]
-    starts = np.arange(FIRST_DUE_MS + 3200, FIRST_DUE_MS + plan.slots * SLOT_MS, 10_000.0)
-    low = FIRST_DUE_MS + plan.warmup_slots * SLOT_MS
+    starts = np.arange(plan.first_due_ms + 3200, plan.first_due_ms + plan.slots * SLOT_MS, 10_000.0)
+    low = plan.first_due_ms + plan.warmup_slots * SLOT_MS
     high = low + plan.measured_slots * SLOT_MS
     return [
         {"start_ms": int(s), "end_ms": int(s + length * 1.2), "gap_ms": length}
@@ -244,7 +248,7 @@ def _samples(rng: np.random.Generator, plan: Plan, stage: str, variant: Variant)
         per_slot //= 2
     count = per_slot * plan.slots
     slot = np.repeat(np.arange(plan.slots), per_slot)
-    due = FIRST_DUE_MS + SLOT_MS * (slot + np.tile(np.arange(per_slot) / per_slot, plan.slots))
+    due = plan.first_due_ms + SLOT_MS * (slot + np.tile(np.arange(per_slot) / per_slot, plan.slots))
     last = np.ceil(due + rng.gamma(2.0, 0.7, count)).astype(np.int64)
     own = rng.lognormal(np.log(ENGINE_MS[stage] * pace), 0.35, count)
     output = last + np.ceil(own * np.where(slot < 6, 3.0 - slot / 3.0, 1.0)).astype(np.int64)
@@ -296,7 +300,7 @@ def _publisher(folder: RunFolder, rng: np.random.Generator, plan: Plan) -> dict[
         {
             "schema": SCHEMA,
             "processes": 1,
-            "first_due_ms": FIRST_DUE_MS,
+            "first_due_ms": plan.first_due_ms,
             "event_start_s": 1767596400,
             "slot_ms": SLOT_MS,
             "records_per_slot": plan.rate,
@@ -334,7 +338,7 @@ def _slots(
     full = np.full(plan.slots, plan.rate)
     return {
         "slot": slots,
-        "due_ms": FIRST_DUE_MS + slots * SLOT_MS,
+        "due_ms": plan.first_due_ms + slots * SLOT_MS,
         "measured": (slots >= plan.warmup_slots)
         & (slots < plan.warmup_slots + plan.measured_slots),
         **dict.fromkeys(("scheduled", "sent", "acknowledged", "appended"), full),
@@ -355,7 +359,7 @@ def _resources(rng: np.random.Generator, plan: Plan) -> dict[str, Any]:
     seconds = np.arange(plan.slots)
     return {
         "service": np.repeat(np.array(list(services), dtype=object), plan.slots),
-        "at_ms": np.tile(FIRST_DUE_MS + seconds * 1000, len(services)).astype(np.int64),
+        "at_ms": np.tile(plan.first_due_ms + seconds * 1000, len(services)).astype(np.int64),
         "cpu_cores": np.concatenate(
             [c * (1 + 1.2 * np.exp(-seconds / 5)) * rng.uniform(0.8, 1.2, plan.slots)
              for c in services.values()]
@@ -479,14 +483,17 @@ def _witnesses(
     write_json(
         folder.conditions,
         {
-            **_identity(plan, number, stage, variant),
+            **_identity(folder, plan, stage, variant),
             "delivery": "at-least-once",
             "same_machine": True,
             "disorder_ms_max": 200,
             "checkpoint_s": 10,
-            "first_due_ms": FIRST_DUE_MS,
+            "first_due_ms": plan.first_due_ms,
             "event_start_s": 1767596400,
             "slot_ms": SLOT_MS,
+            "last_slot": plan.slots - 1,
+            # the warm-up begins with the slot after it
+            "ready": {"at_ms": int(plan.first_due_ms), "slot": -1},
             "window": None if dead else {k: window[k] for k in ("first_slot", "last_slot")},
             "deaths": [{"service": "engine", "exit_code": 137, "log_tail": []}] if dead else [],
             "interrupted": False,
@@ -497,7 +504,9 @@ def _witnesses(
             "monitoring": True,
         },
     )
-    lines = [{"at_ms": FIRST_DUE_MS + 1000 * s, "cores": 2, "busy_cores": 1.4} for s in range(5)]
+    lines = [
+        {"at_ms": plan.first_due_ms + 1000 * s, "cores": 2, "busy_cores": 1.4} for s in range(5)
+    ]
     (folder.evidence / "machine.jsonl").write_text(
         "".join(json.dumps(line) + "\n" for line in lines)
     )

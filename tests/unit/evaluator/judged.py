@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from contract.results import SCHEMA, read_json, write_json
+from contract.sources import own_sources_sha256
 from evaluator.campaign import finish_campaign
 from evaluator.evaluate import evaluate_run
 from evaluator.report import write_report
@@ -17,6 +18,7 @@ from tests.unit.evaluator.synthetic import make_campaign_conditions, make_run
 VARIANT = {"engine": "synthetic", "mode": "real-time", "dialect": "eager"}
 PINS = {
     "tollgate": "0.1.0",
+    "sources_sha256": own_sources_sha256(),
     "git_commit": "ab" * 20,
     "git_dirty": False,
     "requirements_lock_sha256": "ab" * 32,
@@ -30,13 +32,15 @@ def make_judged_campaign(spark: SparkSession, root: Path, **asked: Any) -> Path:
     folders = []
     for number, stage in enumerate(("parse", "join"), 1):
         plan = {"slots": 24, "locations": 6, **asked}
-        folder, store = make_run(root, stage=stage, number=number, seed=number, **plan)
+        folder, store = make_run(root, stage=stage, number=number, **plan)
         evaluate_run(spark, folder, store, "c", collecting=False)
         folders.append(folder)
     campaign = make_campaign_conditions(root, folders)
     told = read_json(campaign / "conditions.json")
     told |= {"schema": SCHEMA, "verb": "bench", "pins": PINS}
-    told["settings"] = {**told["settings"], "workload": "traffic"}
+    settings = read_json(folders[0] / "run.json")["settings"]
+    own = {key: value for key, value in settings.items() if key != "engine"}
+    told["settings"] = {**own, "workload": "traffic", "runtime": "embedded"}
     told["variants"] = [{**VARIANT, "engine_version": "0", "settings": {}}]
     told["runs"] = [{**run, **VARIANT} for run in told["runs"]]
     write_json(campaign / "conditions.json", told)

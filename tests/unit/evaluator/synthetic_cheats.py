@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tests.unit.evaluator.synthetic_engine import FIRST_DUE_MS, Plan, Record
+from tests.unit.evaluator.synthetic_engine import Plan, Record
 
 Change = Callable[[list[Record], Plan], list[Record]]
 
@@ -157,7 +157,7 @@ def by_its_own_watch(outputs: list[Record], _plan: Plan) -> list[Record]:
 
 def _released(outputs: list[Record], plan: Plan, after_ms: float) -> list[Record]:
     first, last = plan.window["first_slot"], plan.window["last_slot"]
-    at_ms = int(FIRST_DUE_MS + (last + 1) * plan.slot_ms + after_ms)
+    at_ms = int(plan.first_due_ms + (last + 1) * plan.slot_ms + after_ms)
     return [
         replace(r, timestamp_ms=max(r.timestamp_ms, at_ms)) if r.slot >= first else r
         for r in outputs

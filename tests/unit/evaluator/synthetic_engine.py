@@ -57,6 +57,11 @@ class Plan:
     checkpoint_s: float = 5
 
     @property
+    def first_due_ms(self) -> float:
+        """Each run begins when the one before it is long over."""
+        return FIRST_DUE_MS + 1e6 * (self.number - 1)
+
+    @property
     def window(self) -> dict[str, int]:
         return {
             "first_slot": self.warmup_slots,
@@ -100,7 +105,7 @@ def input_records(plan: Plan) -> Iterator[Input]:
                     says["accuracy"] = rng.randrange(80, 101)
                     says["timestamp"] = instant(EVENT_START_S + slot, int(fraction * 1000))
                     says["num_lanes"] = plan.lanes
-                    due_ms = FIRST_DUE_MS + (slot + fraction) * plan.slot_ms
+                    due_ms = plan.first_due_ms + (slot + fraction) * plan.slot_ms
                     record = Record(
                         f"r{plan.number}.{kind}",
                         place % 2,
@@ -213,8 +218,8 @@ def _appended(plan: Plan, made: list[_Made]) -> list[Record]:
         at_ms = ready_ms + plan.latency_ms * rng.uniform(0.7, 1.6) + extra_ms
         if plan.stall_every_s is not None:
             every_ms = plan.stall_every_s * 1000
-            into_ms = (at_ms - FIRST_DUE_MS) % every_ms
-            if into_ms < plan.stall_ms and at_ms - FIRST_DUE_MS > every_ms:
+            into_ms = (at_ms - plan.first_due_ms) % every_ms
+            if into_ms < plan.stall_ms and at_ms - plan.first_due_ms > every_ms:
                 at_ms += plan.stall_ms - into_ms
         free_ms = max(at_ms, free_ms)
         found.append(

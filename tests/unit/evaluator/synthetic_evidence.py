@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from contract.results import SCHEMA, write_json
-from tests.unit.evaluator.synthetic_engine import EVENT_START_S, FIRST_DUE_MS, Input, Plan
+from tests.unit.evaluator.synthetic_engine import EVENT_START_S, Input, Plan
 
 
 def run_conditions(plan: Plan) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def run_conditions(plan: Plan) -> dict[str, Any]:
     measured = plan.window["last_slot"] - plan.window["first_slot"] + 1
     return {
         "schema": SCHEMA,
-        "run_id": f"r{plan.number}",
+        "run_id": f"{plan.campaign_id}-{plan.number}-{plan.stage}",
         "workload": "traffic",
         "stage": plan.stage,
         "engine": "synthetic",
@@ -60,10 +60,10 @@ def run_conditions(plan: Plan) -> dict[str, Any]:
         "same_machine": True,
         "disorder_ms_max": plan.disorder_ms_max,
         "checkpoint_s": plan.checkpoint_s,
-        "first_due_ms": FIRST_DUE_MS,
+        "first_due_ms": plan.first_due_ms,
         "event_start_s": EVENT_START_S,
         "slot_ms": plan.slot_ms,
-        "ready": {"at_ms": int(FIRST_DUE_MS) + 1000, "slot": 1},
+        "ready": {"at_ms": int(plan.first_due_ms), "slot": -1},
         "window": plan.window,
         "last_slot": plan.slots - 1,
         "leaders": {"before": leaders, "after": leaders},
@@ -82,7 +82,10 @@ def run_conditions(plan: Plan) -> dict[str, Any]:
         "limits": None,
         "images": None,
         "monitoring_source": None,
-        "observed_ms": {"from": int(FIRST_DUE_MS) - 5000, "to": int(FIRST_DUE_MS) + 60_000},
+        "observed_ms": {
+            "from": int(plan.first_due_ms) - 5000,
+            "to": int(plan.first_due_ms) + 60_000,
+        },
         "phases_s": {"set_up": 1.0, "start": 2.0, "warm_up": 5.0, "measure": 30.0, "drain": 1.0},
     }
 
@@ -96,7 +99,7 @@ def write_publisher(run_dir: Path, plan: Plan, inputs: list[Input], appended: li
     table = pa.table(
         {
             "slot": pa.array([r.slot for r, _, _ in inputs], pa.int32()),
-            "due_us": pa.array([round((due - FIRST_DUE_MS) * 1000) for *_, due in inputs]),
+            "due_us": pa.array([round((due - plan.first_due_ms) * 1000) for *_, due in inputs]),
             "late_us": pa.array(late_us, pa.int32()),
             "ack_us": pa.array(ack_us, pa.int32()),
         }
@@ -107,7 +110,7 @@ def write_publisher(run_dir: Path, plan: Plan, inputs: list[Input], appended: li
     facts = {
         "schema": SCHEMA,
         "processes": 1,
-        "first_due_ms": FIRST_DUE_MS,
+        "first_due_ms": plan.first_due_ms,
         "event_start_s": EVENT_START_S,
         "slot_ms": plan.slot_ms,
         "records_per_slot": plan.locations * plan.lanes * 2,
@@ -122,7 +125,7 @@ def write_monitoring(run_dir: Path, plan: Plan) -> None:
     seconds = round(plan.slots * plan.slot_ms / 1000)
     lines, machine = [], []
     for second in range(seconds):
-        at_ms = int(FIRST_DUE_MS) + second * 1000
+        at_ms = int(plan.first_due_ms) + second * 1000
         for service, cores, memory in (("broker-1", 0.2, 3e8), ("engine", 0.5, 9e8)):
             line = {"at_ms": at_ms, "service": service, "cpu_cores": cores + second % 3 / 20}
             line |= {"memory_bytes": int(memory), "net_in_bytes": None, "net_out_bytes": None}

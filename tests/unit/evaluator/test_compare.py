@@ -150,7 +150,7 @@ def test_a_service_that_was_not_watched_leaves_the_engines_use_untold(made: Made
 def test_invalid_runs_are_left_out(made: Made, capsys: pytest.CaptureFixture[str]) -> None:
     usual = made(PAIR)
     # of two stages three times over, the first loses a run, the second all, in three ways
-    hurt = replace(PAIR, draw=2, pace=2.0, invalid=(1, 2), dead=(4,), bare=(6,))
+    hurt = replace(PAIR, draw=2, pace=2.0, invalid=(1, 2), dead=(3,), bare=(6,))
     found = told(usual, made(hurt))
     parse, join = found["pairs"][0]["stages"]
     assert parse["verdict"] == "too-few-runs" and parse["valid_runs"] == {"a": 3, "b": 2}

@@ -77,12 +77,12 @@ def _fewer_expected(run: dict[str, Any]) -> None:
 
 
 def _looks_of_nobody(path: Path) -> None:
-    look = '{"at_ms": 1700000012000, "service": "engine", "cpu_cores": 0.01, "memory_bytes": 1}'
+    look = '{"at_ms": 1700001012000, "service": "engine", "cpu_cores": 0.01, "memory_bytes": 1}'
     path.write_text(f"{look}\n", encoding="utf-8")
 
 
 def _busy_machine(path: Path) -> None:
-    look = '{"at_ms": 1700000012000, "cores": 2, "busy_cores": 1.9, "ours_cores": 1.88}'
+    look = '{"at_ms": 1700001012000, "cores": 2, "busy_cores": 1.9, "ours_cores": 1.88}'
     path.write_text(f"{look}\n", encoding="utf-8")
 
 
