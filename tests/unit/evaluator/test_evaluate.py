@@ -61,7 +61,7 @@ def test_what_was_found_is_not_lost_with_a_copy_that_fails(kept: Kept) -> None:
     kept.trouble = ServiceFailed("the disk is full")
     with pytest.raises(ServiceFailed, match="the disk is full"):
         kept.evaluate()
-    assert read_json(kept.run.run_json)["run_id"] == "r1"
+    assert read_json(kept.run.run_json)["run_id"] == "c-1-join"
 
 
 def test_of_topics_that_were_not_collected_nothing_is_copied(
