@@ -99,6 +99,9 @@ def _conclude(campaign: dict[str, Any], checks: list[Check], again: Again) -> in
         if more > 0:
             print(f"  and {more} more")
         print(f"The campaign does not match its samples: {len(differing)} of {len(checks)} differ.")
+        if not drawn_here(campaign):
+            commit = (campaign.get("pins") or {}).get("git_commit") or "that it was made with"
+            print(f"Its sources are not this checkout's: see what those of commit {commit} say.")
         return ExitCode.FAILURE
     verdicts = f", {again.verdicts:,} verdicts on outputs are the topics'" if again.verdicts else ""
     told = f"All {len(checks):,} figures and hashes match{verdicts}"
