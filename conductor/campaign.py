@@ -139,6 +139,8 @@ class Campaign:
                 if self.conditions["says"] or not self._left():
                     self.conditions["complete"] = not self.conditions["says"]
                     return self._conclude(up.evaluator)
+            # a runtime that was taken down has given back what it was made with
+            ready = self._have_runtime()
 
     def _left(self) -> list[Planned]:
         """What has not ended yet."""

@@ -178,6 +178,7 @@ def test_each_repetition_has_brokers_of_its_own_that_are_warmed_up_once(world: W
     first, _, third, _ = (f"{run.number}-{run.stage}" for run in campaign.order)
     assert world.rehearsed == [first, third]
     assert [i for i, what in enumerate(world.happened) if what == "down"] == [8, 18]
+    assert len(world.asked) == 2, "each with a runtime of its own"
     world.rehearsed.clear()
     world.campaign("STAGE=2").execute()
     assert world.rehearsed == ["1-parse"]
