@@ -22,12 +22,15 @@ def run_user() -> str:
 
 
 def share(folder: Path) -> None:
-    """Let the containers' user write there, and in what is made there later."""
+    """Let the containers' user write there, in what is made there later, and in the folders that
+    an earlier repetition left, which were given back with it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     if os.geteuid() == 0:
         os.umask(0o002)
-        os.chown(folder, -1, RUN_UID)
-        folder.chmod(0o2775)
+        for each in (folder, *(p for p in folder.rglob("*") if p.is_dir() and not p.is_symlink())):
+            os.chown(each, -1, RUN_UID)
+            each.chmod(0o2775)
 
 
 def give_back(folder: Path) -> None:
