@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any, Literal
 
@@ -66,9 +66,16 @@ def prices(samples: Samples) -> Rows:
     for variant in samples.variants:
         for stage in samples.stages(variant):
             predecessor = predecessor_of(samples, variant, stage)
+            if predecessor is None:
+                continue
             for measure in PRICED:
-                of = trusted(samples, variant, (stage, predecessor), measure)
-                if predecessor is None or of is None:
+                of = known(
+                    {
+                        name: samples.sampled(variant, name, measure, trusted=True)
+                        for name in (stage, predecessor)
+                    }
+                )
+                if of is None:
                     continue
                 told = combined(of, {stage: 1, predecessor: -1}, rng)
                 rows.append(
@@ -92,17 +99,10 @@ def predecessor_of(samples: Samples, variant: Variant, stage: str) -> str | None
     return load_workload(samples.of(variant, stage)[0].workload).stage(stage).predecessor
 
 
-def trusted(
-    samples: Samples, variant: Variant, stages: tuple[str | None, ...], measure: str
-) -> dict[str, Sampled] | None:
-    """What these stages' valid runs sample; None where one has none."""
-    found: dict[str, Sampled] = {}
-    for stage in stages:
-        sampled = samples.sampled(variant, stage or "", measure, trusted=True)
-        if sampled is None:
-            return None
-        found[stage or ""] = sampled
-    return found
+def known(found: Mapping[str, Sampled | None]) -> dict[str, Sampled] | None:
+    """All of them; None where one is lacking."""
+    told = {name: sampled for name, sampled in found.items() if sampled is not None}
+    return told if len(told) == len(found) else None
 
 
 Effect = Literal["execution", "dialect"]
@@ -112,20 +112,21 @@ def effects(samples: Samples) -> Rows:
     """What another mode changes at one dialect, and another dialect at one mode, stage by stage."""
     rng = np.random.default_rng(_SEED)
     rows: Rows = []
-    for of, before, after in _pairs(samples.variants):
+    for effect, before, after in _pairs(samples.variants):
         for stage in samples.stages(before):
             for measure in PRICED:
-                pair = {
-                    name: samples.sampled(variant, stage, measure, trusted=True)
-                    for name, variant in (("before", before), ("after", after))
-                }
-                known = {name: sampled for name, sampled in pair.items() if sampled is not None}
-                if len(known) < len(pair):
+                of = known(
+                    {
+                        name: samples.sampled(variant, stage, measure, trusted=True)
+                        for name, variant in (("before", before), ("after", after))
+                    }
+                )
+                if of is None:
                     continue
-                told = combined(known, {"after": 1, "before": -1}, rng)
+                told = combined(of, {"after": 1, "before": -1}, rng)
                 rows.append(
                     {
-                        "of": of,
+                        "of": effect,
                         "stage": stage,
                         "attribution": measure,
                         "from": before.to_json(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,10 +15,10 @@ from contract.claims import Statistic
 from contract.results import MEASURES, QUANTILES, CampaignFolder, RunFolder, read_json
 from contract.variant import Variant
 from contract.workload import load_workload
-from evaluator.evidence import FloatArray, IntArray
+from evaluator.evidence import FloatArray
 from evaluator.intervals import Sampled, of_runs
 from evaluator.latency import measures_ms
-from evaluator.resampling import Histogram
+from evaluator.resampling import Counts, Histogram
 
 _SEED = 20180701
 _BATCH_ROWS = 1 << 18
@@ -31,26 +31,31 @@ class EndedRun:
 
     folder: RunFolder
     variant: Variant
-    workload: str
-    stage: str
-    valid: bool
-    #: measure → its block of run.json
-    latency_ms: dict[str, dict[str, Any]]
     #: all that its run.json says
     told: dict[str, Any]
 
     @classmethod
     def read(cls, folder: RunFolder) -> EndedRun:
         told = read_json(folder.run_json)
-        return cls(
-            folder,
-            Variant.of(told),
-            told["workload"],
-            told["stage"],
-            bool(told["valid"]),
-            told["latency_ms"],
-            told,
-        )
+        return cls(folder, Variant.of(told), told)
+
+    @property
+    def workload(self) -> str:
+        return str(self.told["workload"])
+
+    @property
+    def stage(self) -> str:
+        return str(self.told["stage"])
+
+    @property
+    def valid(self) -> bool:
+        return bool(self.told["valid"])
+
+    @property
+    def latency_ms(self) -> dict[str, dict[str, Any]]:
+        """Measure → its block."""
+        blocks: dict[str, dict[str, Any]] = self.told["latency_ms"]
+        return blocks
 
     def statistic(self, measure: str, statistic: Statistic) -> float | None:
         """A quantile, or the difference of two, as run.json has them."""
@@ -93,6 +98,8 @@ class Samples:
     def __init__(self, runs: Sequence[EndedRun], planned: Sequence[Variant] = ()) -> None:
         self.runs, self._planned = runs, planned
         self._histograms: dict[RunFolder, dict[str, Histogram | None]] = {}
+        #: each is asked for by figures, prices, effects and claims
+        self._known: dict[tuple[RunFolder, str, Statistic], FloatArray] = {}
 
     @cached_property
     def variants(self) -> list[Variant]:
@@ -136,6 +143,12 @@ class Samples:
         return Sampled((value,), self._resampled(run, measure, statistic), readings)
 
     def _resampled(self, run: EndedRun, measure: str, statistic: Statistic) -> FloatArray:
+        key = (run.folder, measure, statistic)
+        if key not in self._known:
+            self._known[key] = self._resample(run, measure, statistic)
+        return self._known[key]
+
+    def _resample(self, run: EndedRun, measure: str, statistic: Statistic) -> FloatArray:
         if run.folder not in self._histograms:
             self._histograms[run.folder] = _histograms(run.folder)
         histogram, names = self._histograms[run.folder].get(measure), quantiles_of(statistic)
@@ -150,13 +163,10 @@ def _histograms(run: RunFolder) -> dict[str, Histogram | None]:
     """How each measure is distributed over the slots of a run."""
     if not run.latency.exists():
         return {}
-    return {
-        measure: Histogram.of((slot, found[measure]) for slot, found in _batches(run))
-        for measure in MEASURES
-    }
-
-
-def _batches(run: RunFolder) -> Iterator[tuple[IntArray, dict[str, FloatArray]]]:
+    counts = {measure: Counts() for measure in MEASURES}
     for batch in pq.ParquetFile(run.latency).iter_batches(_BATCH_ROWS):
         table = pa.Table.from_batches([batch])
-        yield table["slot"].to_numpy().astype(np.int64), measures_ms(table)
+        slot, found = table["slot"].to_numpy().astype(np.int64), measures_ms(table)
+        for measure in MEASURES:
+            counts[measure].add(slot, found[measure])
+    return {measure: counted.histogram() for measure, counted in counts.items()}

@@ -19,6 +19,30 @@ _BINS_MAX = 20_000
 _CHUNK = 200
 
 
+class Counts:
+    """How often each latency occurs in each slot; grows with what is distinct, not with samples."""
+
+    def __init__(self) -> None:
+        #: a slot and a latency in one number, and how often it occurs
+        self._codes, self._counts = np.empty(0, np.int64), np.empty(0, np.int64)
+
+    def add(self, slot: IntArray, latency_ms: FloatArray) -> None:
+        """Some samples more; those that are not a number do not count."""
+        known = ~np.isnan(latency_ms)
+        bins = np.rint(latency_ms[known] / BIN_MS).astype(np.int64) + _ZERO
+        found, times = np.unique((slot[known] << _SHIFT) | bins, return_counts=True)
+        codes, where = np.unique(np.concatenate([self._codes, found]), return_inverse=True)
+        counts = np.bincount(where, np.concatenate([self._counts, times]))
+        self._codes, self._counts = codes, counts.astype(np.int64)
+
+    def histogram(self) -> Histogram | None:
+        """All of them by blocks of slots; None where there are none."""
+        if not self._codes.size:
+            return None
+        bins = (self._codes & (2 * _ZERO - 1)) - _ZERO
+        return Histogram.dense(self._codes >> _SHIFT, bins, self._counts)
+
+
 @dataclass(frozen=True, slots=True)
 class Histogram:
     """How often each latency occurs in each block of slots of one run."""
@@ -31,19 +55,14 @@ class Histogram:
     @classmethod
     def of(cls, parts: Iterable[tuple[IntArray, FloatArray]]) -> Histogram | None:
         """Of slots and latencies, part by part; None where there are none."""
-        codes, counts = np.empty(0, np.int64), np.empty(0, np.int64)
+        counts = Counts()
         for slot, latency_ms in parts:
-            known = ~np.isnan(latency_ms)
-            bins = np.rint(latency_ms[known] / BIN_MS).astype(np.int64) + _ZERO
-            found, times = np.unique((slot[known] << _SHIFT) | bins, return_counts=True)
-            codes, where = np.unique(np.concatenate([codes, found]), return_inverse=True)
-            counts = np.bincount(where, np.concatenate([counts, times])).astype(np.int64)
-        if not codes.size:
-            return None
-        return cls._dense(codes >> _SHIFT, (codes & (2 * _ZERO - 1)) - _ZERO, counts)
+            counts.add(slot, latency_ms)
+        return counts.histogram()
 
     @classmethod
-    def _dense(cls, slot: IntArray, bins: IntArray, counts: IntArray) -> Histogram:
+    def dense(cls, slot: IntArray, bins: IntArray, counts: IntArray) -> Histogram:
+        """Of slots, latencies in bins, and how often each pair occurs."""
         width = 1
         while np.unique(bins // width).size > _BINS_MAX:
             width *= 2

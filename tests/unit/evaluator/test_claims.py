@@ -25,7 +25,8 @@ def run(stage: str, variant: Variant, p50_ms: float, spread: float, valid: bool)
     at = {name: p50_ms + (q - 0.5) * spread for name, q in QUANTILES}
     block = {"count": 1000, "avg": p50_ms, **at}
     blocks = dict.fromkeys(MEASURES, block)
-    return EndedRun(RunFolder(Path("nowhere")), variant, "traffic", stage, valid, blocks, {})
+    told = {"workload": "traffic", "stage": stage, "valid": valid, "latency_ms": blocks}
+    return EndedRun(RunFolder(Path("nowhere")), variant, told)
 
 
 def samples(
