@@ -97,6 +97,8 @@ class Asked:
     preliminary: bool = False
     #: what it may take; None: as long as it takes
     minutes_max: float | None = None
+    #: it begins anew, whatever was interrupted
+    fresh: bool = True
 
     @property
     def spec(self) -> EngineSpec:

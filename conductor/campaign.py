@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -47,9 +47,6 @@ class Campaign:
         self.order = order_of(asked.stages, asked.variants, asked.repeat, asked.settings.seed)
         self.conditions = conditions_asked(asked, home, self.java, command, self.order)
         self.folder = CampaignFolder(home.results / self.campaign_id)
-        #: what another Docker engine than before would be
-        self._docker_before: dict[str, Any] | None = None
-        self._resumed = False
         #: a run that the evaluator is still at, and its entry in `runs`
         self._pending: tuple[dict[str, Any], Run] | None = None
         #: campaign and report are there: what comes later takes nothing from them
@@ -64,8 +61,6 @@ class Campaign:
     def go_on_with(self, folder: CampaignFolder, conditions: dict[str, Any]) -> None:
         """Take an interrupted campaign's place: its folder, its order, what it has."""
         self.folder, self.conditions = folder, conditions
-        self._docker_before = self.conditions["pins"].get("docker")
-        self._resumed = True
         again = [run for run in self.conditions["runs"] if run["ended"] not in ENDED]
         if self.conditions["says"] is None:
             begun = [run["path"] for run in again if (self.folder.path / run["path"]).exists()]
@@ -104,12 +99,11 @@ class Campaign:
             self.java,
             self.progress,
         )
-        if self._resumed and self._docker_before != ready.docker:
+        if self.conditions["pins"].setdefault("docker", ready.docker) != ready.docker:
             raise EnvironmentLacking(
                 f"{self.campaign_id} was begun on another Docker engine, or with another cluster "
                 f"kept; FRESH=1 begins a new campaign"
             )
-        self.conditions["pins"]["docker"] = ready.docker
         return ready
 
     def _say(self, sentence: str) -> None:
@@ -119,10 +113,11 @@ class Campaign:
         left = self._left()
         if self.asked.runs <= BRIEF_FROM or not left:
             return
-        until = datetime.now().astimezone().timestamp() + self._left_s()
+        left_s = self._left_s()
+        until = datetime.now().astimezone() + timedelta(seconds=left_s)
         self._say(
-            f"{len(left)} runs, about {in_words(self._left_s())}, until "
-            f"{datetime.fromtimestamp(until).astimezone():%H:%M}; results in {self.folder.path}"
+            f"{len(left)} runs, about {in_words(left_s)}, until {until:%H:%M}; "
+            f"results in {self.folder.path}"
         )
 
     def _blocks(self, ready: Ready) -> dict[str, Any]:
@@ -169,7 +164,7 @@ class Campaign:
         total, left = len(self.order), ""
         name = planned.stage
         if len(self.asked.executions) > 1:
-            name += f" {planned.variant.mode} {planned.variant.dialect}"
+            name += f" {planned.variant.execution}"
         if total > BRIEF_FROM:
             left = f", {in_words(self._left_s())} left"
         return f"run {planned.number}/{total} {name}{left}: "
@@ -203,8 +198,6 @@ class Campaign:
         kept = self.conditions["store_kept"]
         evaluator.give(run_order(run.plan.folder, self.asked.store, self.campaign_id, kept))
         self._pending = (entry, run)
-        if run.seen.deaths:
-            self._settle(evaluator)
 
     def _settle(self, evaluator: Evaluator) -> None:
         """Wait for the verdict on the run before, if it is still awaited."""

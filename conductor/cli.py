@@ -119,9 +119,10 @@ def _dispatch(words: list[str]) -> int:
 def _warn_of_environment(words: list[str]) -> None:
     """Settings are words: one before `make` is in the environment only, and must not seem heard."""
     from conductor.asked import KNOWN
+    from conductor.reproduction import OWN
 
     given = {word.partition("=")[0] for word in words}
-    for name in KNOWN:
+    for name in (*KNOWN, *OWN):
         if name in os.environ and name not in given:
             print(
                 f"tollgate: {name}={os.environ[name]} of the environment is not read; "
@@ -135,19 +136,19 @@ def _bench(words: list[str]) -> int:
     from conductor.home import this_checkout
 
     home = this_checkout(words)
-    return _campaign(understand(words, home), home, ["tollgate", "bench", *words], fresh=True)
+    return _campaign(understand(words, home), home, ["tollgate", "bench", *words])
 
 
 def _reproduce(words: list[str]) -> int:
     from conductor.home import this_checkout
-    from conductor.reproduction import understand_reproduction, wants_fresh
+    from conductor.reproduction import understand_reproduction
 
     home = this_checkout(words)
     command = ["tollgate", "reproduce", *words]
-    return _campaign(understand_reproduction(words, home), home, command, fresh=wants_fresh(words))
+    return _campaign(understand_reproduction(words, home), home, command)
 
 
-def _campaign(asked: Asked, home: Home, command: list[str], *, fresh: bool) -> int:
+def _campaign(asked: Asked, home: Home, command: list[str]) -> int:
     """Run a campaign, or what is left of one that was interrupted; print its answer."""
     from conductor.campaign import Campaign
     from conductor.class_archives import archives_folder, make_archives
@@ -166,7 +167,7 @@ def _campaign(asked: Asked, home: Home, command: list[str], *, fresh: bool) -> i
         raise EnvironmentLacking(says)
     with only_one(home, progress):
         campaign = Campaign(asked, home, progress, command)
-        if not fresh:
+        if not asked.fresh:
             go_on(campaign, progress.say)
         result = campaign.execute()
         print("\n".join(summary_lines(result, campaign.folder)))

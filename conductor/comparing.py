@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from conductor.asked import read_words, yes
 from conductor.home import Home
+from conductor.judging import run_to_its_end
 from contract.chosen import find_campaign
 from contract.errors import UsageError
 
@@ -26,7 +26,7 @@ def compare(words: Sequence[str], home: Home) -> int:
     form = ["json"] * yes("JSON", given.get("JSON", "0"))
     command = [sys.executable, "-m", "evaluator", "compare"]
     command += [*(_whole(word, home) for word in placed + named), *form]
-    return subprocess.run(command, cwd=home.path, check=False).returncode
+    return run_to_its_end(command, home)
 
 
 def _is_setting(word: str) -> bool:

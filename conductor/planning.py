@@ -17,9 +17,6 @@ from contract.engine import Execution, engine_settings_for
 from contract.order import Planned
 from contract.results import SCHEMA, RunFolder
 
-#: what each variant has of its own
-_OF_A_VARIANT = ("engine",)
-
 
 def conditions_asked(
     asked: Asked, home: Home, java: Java | None, command: list[str], order: Sequence[Planned]
@@ -58,16 +55,16 @@ def conditions_asked(
 
 def _common_settings(asked: Asked) -> dict[str, Any]:
     settings = asked.settings
-    told = {k: v for k, v in settings.to_json().items() if k not in _OF_A_VARIANT}
+    # what each variant has of its own stands with it
+    told = {k: v for k, v in settings.to_json().items() if k != "engine"}
     return {"workload": settings.workload, "runtime": settings.runtime, **told}
 
 
 def _variant(asked: Asked, execution: Execution) -> dict[str, Any]:
-    settings = asked.for_run(asked.stages[-1], execution)
     return {
         **asked.variant(execution).to_json(),
         "engine_version": asked.spec.version,
-        "settings": engine_settings_for(asked.spec, settings),
+        "settings": engine_settings_for(asked.spec, asked.settings),
     }
 
 

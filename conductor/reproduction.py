@@ -58,6 +58,7 @@ def understand_reproduction(words: Iterable[str], home: Home) -> Asked:
         runtime_says=f"{runtime}: {says}",
         preliminary=quick,
         minutes_max=_minutes(minutes) if minutes else None,
+        fresh=yes("FRESH", given.get("FRESH", "0")),
     )
 
 
@@ -80,9 +81,3 @@ def _executions(given: dict[str, str], spec: EngineSpec, quick: bool) -> tuple[E
     if quick:
         fitting = list({each.mode: each for each in reversed(fitting)}.values())[::-1]
     return tuple(fitting)
-
-
-def wants_fresh(words: Iterable[str]) -> bool:
-    """FRESH=1: begin anew, whatever was interrupted."""
-    given = [word.partition("=")[2] for word in words if word.startswith("FRESH=")]
-    return bool(given and given[-1]) and yes("FRESH", given[-1])

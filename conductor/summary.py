@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conductor.summary_claims import claims_lines
+from conductor.text_table import aligned
 from contract.results import CampaignFolder, read_json
 from contract.workload import load_workload
 
@@ -74,14 +75,7 @@ def _table(folder: CampaignFolder, campaign: dict[str, Any]) -> list[str]:
             rows.append((entry["stage"], *["–"] * 7, entry["ended"] or "not run"))
             continue
         rows.append(_row(read_json(path)))
-    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
-    lines = [
-        "  ".join(
-            cell.ljust(w) if i in (0, len(head) - 1) else cell.rjust(w)
-            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    lines = aligned(rows, left=(0, len(head) - 1))
     unit = "latency in ms from the last input's append; «no stalls»: median and p99 outside stalls"
     return [*lines, f"({unit})"]
 

@@ -6,16 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from contract.claims import Paper, papers_on
+from conductor.text_table import aligned
+from contract.claims import VERDICT_WORDS, Paper, papers_on
 from contract.results import CampaignFolder, read_json
 from contract.variant import Variant
 
-VERDICTS = {
-    "holds": "holds",
-    "does-not-hold": "does not hold",
-    "cannot-be-told": "cannot be told",
-    "not-testable": "not testable here",
-}
 #: no stage's line grows beyond this
 _DOUBTS_NAMED_MAX = 6
 
@@ -35,12 +30,12 @@ def claims_lines(campaign: dict[str, Any], folder: CampaignFolder) -> list[str]:
 
 def _tally(campaign: dict[str, Any]) -> Iterator[str]:
     """How many statements hold, a line a variant."""
-    names = [name_of(Variant.of(told)) for told in campaign["variants"]]
-    for told, name in zip(campaign["variants"], names, strict=True):
-        own = [c for c in campaign["claims"] if Variant.of(c) == Variant.of(told)]
-        count = Counter(c["verdict"] for c in own)
-        said = [f"{count[verdict]} {words}" for verdict, words in VERDICTS.items()]
-        yield f"  {name:{max(map(len, names))}}  {', '.join(said)}"
+    variants = [Variant.of(told) for told in campaign["variants"]]
+    width = max(len(variant.execution) for variant in variants)
+    for variant in variants:
+        count = Counter(c["verdict"] for c in campaign["claims"] if Variant.of(c) == variant)
+        said = [f"{count[verdict]} {words}" for verdict, words in VERDICT_WORDS.items()]
+        yield f"  {variant.execution:{width}}  {', '.join(said)}"
 
 
 def _verdicts(told: list[dict[str, Any]]) -> Iterator[str]:
@@ -48,17 +43,12 @@ def _verdicts(told: list[dict[str, Any]]) -> Iterator[str]:
     if not told:
         return
     if len({(c["verdict"], c["says"]) for c in told}) == 1 and told[0]["verdict"] == "not-testable":
-        yield f"    {VERDICTS['not-testable']}: {told[0]['says']}"
+        yield f"    {VERDICT_WORDS['not-testable']}: {told[0]['says']}"
         return
-    names = [name_of(Variant.of(c)) for c in told]
+    names = [Variant.of(claim).execution for claim in told]
     for claim, name in zip(told, names, strict=True):
-        verdict = VERDICTS[claim["verdict"]]
+        verdict = VERDICT_WORDS[claim["verdict"]]
         yield f"    {name:{max(map(len, names))}}  {verdict:17}  {ours(claim)}".rstrip()
-
-
-def name_of(variant: Variant) -> str:
-    """A variant among those of one engine."""
-    return f"{variant.mode} {variant.dialect}"
 
 
 def ours(claim: dict[str, Any]) -> str:
@@ -84,21 +74,14 @@ def _table(campaign: dict[str, Any], paper: Paper) -> list[str]:
     """The cumulative medians, a line a stage and a column a variant, the paper's beside them."""
     variants = [Variant.of(told) for told in campaign["variants"]]
     figures = {(Variant.of(f), f["stage"], f["attribution"]): f for f in campaign["figures"]}
-    rows = [["stage", "paper", *map(name_of, variants)]]
+    rows = [["stage", "paper", *(variant.execution for variant in variants)]]
     for stage, paper_ms in paper.p50_ms.items():
         row = [stage, _number(paper_ms)]
         for variant in variants:
             figure = figures.get((variant, stage, paper.attribution))
             row.append(_cell(figure) if figure else "–")
         rows.append(row)
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if i else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    ]
+    lines = aligned(rows, left=(0,))
     note = "medians up to and including each stage in ms, from the mean append time of the inputs"
     return [*lines, f"({note}; 95 % interval; valid runs)"]
 
@@ -119,8 +102,7 @@ def _doubts(campaign: dict[str, Any], folder: CampaignFolder) -> Iterator[str]:
         doubts = read_json(path)["doubts"]
         for doubt in doubts:
             if doubt["severity"] == "invalid":
-                name = name_of(Variant.of(entry))
-                yield f"invalid  {entry['path']} {name}: {doubt['says']}"
+                yield f"invalid  {entry['path']} {Variant.of(entry).execution}: {doubt['says']}"
         warned.update({doubt["id"] for doubt in doubts if doubt["severity"] == "warning"})
     total = len(campaign["runs"])
     if warned:

@@ -24,5 +24,10 @@ class Variant:
         """The keys by which everything that belongs to it is marked."""
         return {"engine": self.engine, "mode": self.mode, "dialect": self.dialect}
 
+    @property
+    def execution(self) -> str:
+        """Its mode and dialect, by which it is known among those of one engine."""
+        return f"{self.mode} {self.dialect}"
+
     def __str__(self) -> str:
         return f"{self.engine} {self.mode} {self.dialect}"

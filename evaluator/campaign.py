@@ -58,7 +58,7 @@ def _doubts(told: dict[str, Any], samples: Samples) -> list[Doubt]:
         return []
     several = len(samples.variants) > 1
     few = [
-        f"{stage}{f' {variant.mode} {variant.dialect}' * several} ({count})"
+        f"{stage}{f' {variant.execution}' * several} ({count})"
         for variant in samples.variants
         for stage in samples.stages(variant)
         if (count := len(samples.valid(variant, stage))) < RUNS_MIN

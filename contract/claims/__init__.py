@@ -14,6 +14,13 @@ from contract.workload import load_workload
 FOLDER = Path(__file__).resolve().parent
 
 Verdict = Literal["holds", "does-not-hold", "cannot-be-told", "not-testable"]
+#: as a reader is told them
+VERDICT_WORDS: Mapping[Verdict, str] = {
+    "holds": "holds",
+    "does-not-hold": "does not hold",
+    "cannot-be-told": "cannot be told",
+    "not-testable": "not testable here",
+}
 Statistic = Literal["p50", "p99", "p95-p75", "p95-p5"]
 
 

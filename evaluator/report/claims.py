@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from contract.claims import Claim, Paper, papers_on
+from contract.claims import VERDICT_WORDS, Claim, Paper, Verdict, papers_on
 from evaluator.report.markup import Html, el, join, text
 from evaluator.report.material import Campaign
 from evaluator.report.words import NBSP, dig, interval, listed, ms_number, number, rows_of
 
-#: verdict → mark, words, class
-VERDICTS = {
-    "holds": ("✓", "holds", "good"),
-    "does-not-hold": ("✗", "does not hold", "bad"),
-    "cannot-be-told": ("?", "cannot be told", "open"),
-    "not-testable": ("–", "not testable here", "open"),
+#: verdict → mark, class
+MARKS: dict[Verdict, tuple[str, str]] = {
+    "holds": ("✓", "good"),
+    "does-not-hold": ("✗", "bad"),
+    "cannot-be-told": ("?", "open"),
+    "not-testable": ("–", "open"),
 }
 UNITS = {"ms": f"{NBSP}ms", "times": f"{NBSP}times"}
 
@@ -105,7 +105,9 @@ def _row(campaign: Campaign, claim: Claim) -> Html:
 
 
 def _cell(told: dict[str, Any]) -> list[Html]:
-    mark, words, look = VERDICTS.get(str(told.get("verdict")), ("–", "no verdict", "open"))
+    verdict: Any = told.get("verdict")
+    mark, look = MARKS.get(verdict, ("–", "open"))
+    words = VERDICT_WORDS.get(verdict, "no verdict")
     few = " (preliminary)" if told.get("preliminary") else ""
     parts = [el("span", f"{mark} {words}", class_=f"mark {look}"), text(few)]
     figure = ours(told)

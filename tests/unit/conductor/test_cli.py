@@ -43,10 +43,12 @@ def test_a_setting_of_the_environment_is_said_not_to_be_read(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("RATE", "7")
+    monkeypatch.setenv("QUICK", "1")
     monkeypatch.setenv("STAGE", "none")
     assert cli.main(["bench", "STAGE=none"]) == ExitCode.USAGE
     told = capsys.readouterr().err
     assert "RATE=7 of the environment is not read" in told
+    assert "QUICK=1 of the environment is not read" in told
     assert "STAGE=none of the environment" not in told
 
 
@@ -198,14 +200,11 @@ def test_what_is_compared_are_folders_or_names_in_results_each_with_its_variant(
 ) -> None:
     asked: list[list[str]] = []
 
-    class Done:
-        returncode = 2
-
-    def run(command: list[str], **_: object) -> type[Done]:
+    def run(command: list[str], _home: Home) -> int:
         asked.append(command[3:])
-        return Done
+        return 2
 
-    monkeypatch.setattr("conductor.comparing.subprocess.run", run)
+    monkeypatch.setattr("conductor.comparing.run_to_its_end", run)
     monkeypatch.chdir(tmp_path)
     for name in ("here", "kept/first", "kept/a:b=c"):
         (tmp_path / name).mkdir(parents=True)

@@ -14,7 +14,6 @@ from conductor.reproduction import (
     OWN,
     REPRODUCE_KNOWN,
     understand_reproduction,
-    wants_fresh,
 )
 from contract.errors import UsageError
 from contract.order import order_of
@@ -81,9 +80,10 @@ def test_what_cannot_be_is_refused(words: list[str], says: str, home: Home) -> N
         understand_reproduction(words, home)
 
 
-def test_its_settings_are_those_of_bench_and_its_own() -> None:
+def test_its_settings_are_those_of_bench_and_its_own(home: Home) -> None:
     assert set(REPRODUCE_KNOWN) == (set(KNOWN) - {"STAGE", "ALONE"}) | set(OWN)
-    assert wants_fresh(["FRESH=1"]) and not wants_fresh(["FRESH=0"]) and not wants_fresh([])
+    fresh = [understand_reproduction(words, home).fresh for words in (["FRESH=1"], ["FRESH=0"], [])]
+    assert fresh == [True, False, False]
 
 
 def test_it_is_refused_early_where_the_time_will_not_do(home: Home) -> None:
