@@ -298,7 +298,7 @@ def _source(text: str) -> str:
 
 def store_of(text: str | None, home: Home, runtime: str) -> str:
     if text is None:
-        return HDFS if runtime == "docker" else f"file:{home.results}/store"
+        return HDFS if runtime == "docker" else home.store
     uri = _URI.match(text)
     if uri and uri[1] != "file":
         if not uri[2]:

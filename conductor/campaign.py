@@ -195,7 +195,7 @@ class Campaign:
         run.execute()
         keep_broker_logs(run.runtime, run.plan.folder)
         self.progress.phase("evaluate")
-        kept = self.conditions["store_kept"]
+        kept = self.home.store if self.conditions["store_kept"] else None
         evaluator.give(run_order(run.plan.folder, self.asked.store, self.campaign_id, kept))
         self._pending = (entry, run)
 

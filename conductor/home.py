@@ -37,6 +37,11 @@ class Home:
         return self.results_elsewhere or self.path / "results"
 
     @property
+    def store(self) -> str:
+        """Where topics are kept beside the campaigns, as an address."""
+        return f"file:{self.results}/store"
+
+    @property
     def engines(self) -> Path:
         return self.path / "images" / "engines"
 

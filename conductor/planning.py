@@ -15,7 +15,7 @@ from conductor.machine import machine_facts, pins
 from conductor.run_plan import RunPlan
 from contract.engine import Execution, engine_settings_for
 from contract.order import Planned
-from contract.results import SCHEMA, RunFolder
+from contract.results import BESIDE, SCHEMA, RunFolder
 
 
 def conditions_asked(
@@ -45,9 +45,9 @@ def conditions_asked(
         "interruptions": [],
         "machine": machine_facts(java),
         "pins": pins(home, java),
-        "store": asked.store,
+        "store": BESIDE if asked.store == home.store else asked.store,
         # where it can be read once the cluster has gone
-        "store_kept": f"file:{home.results}/store" if asked.store == HDFS else None,
+        "store_kept": BESIDE if asked.store == HDFS else None,
         "complete": False,
         "says": None,
     }

@@ -26,6 +26,9 @@ from pathlib import Path
 from typing import Any
 
 SCHEMA = 2
+#: as a store: the one beside the campaign, told from its folder, for what is published names no
+#: folder of the machine where it was made
+BESIDE = "file:../store"
 
 #: what run.json repeats from the conductor's conditions, word for word
 TOLD = (

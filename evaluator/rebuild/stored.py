@@ -58,9 +58,9 @@ def places(campaign_dir: Path, campaign: dict[str, Any], store: str | None) -> l
     if not name or "/" in name or name.startswith("."):
         return []
     if store is not None:
-        folder = _folder_of(store)
+        folder = _folder_of(store, Path())
         return [] if folder is None else [folder / name, folder]
-    told = [_folder_of(campaign.get(key)) for key in ("store_kept", "store")]
+    told = [_folder_of(campaign.get(key), campaign_dir) for key in ("store_kept", "store")]
     return [
         campaign_dir / "store",
         campaign_dir.parent / "store" / name,
@@ -80,7 +80,7 @@ def find_topics(where: list[Path], run_name: str) -> Topics | None:
     return None
 
 
-def _folder_of(address: Any) -> Path | None:
+def _folder_of(address: Any, told_from: Path) -> Path | None:
     """The folder of a file: address or a path; None of what only Hadoop can read."""
     if not isinstance(address, str) or not address:
         return None
@@ -88,4 +88,4 @@ def _folder_of(address: Any) -> Path | None:
     if colon and scheme != "file" and "/" not in scheme:
         return None
     path = rest if scheme == "file" and colon else address
-    return Path("/" + path.lstrip("/")) if path.startswith("//") else Path(path)
+    return told_from / ("/" + path.lstrip("/") if path.startswith("//") else path)

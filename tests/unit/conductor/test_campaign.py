@@ -23,7 +23,7 @@ from conductor.resuming import go_on
 from conductor.run_plan import RunPlan
 from conductor.runtimes import Ready
 from contract.errors import EnvironmentLacking, ServiceFailed
-from contract.results import RunFolder, read_json, write_json
+from contract.results import BESIDE, RunFolder, read_json, write_json
 from tests.unit.conductor.fakes import NO_PID, Clock, FakeChild, FakeCluster, FakeRuntime
 
 Tick = Callable[[str], None]
@@ -367,8 +367,9 @@ def test_what_is_in_the_appliances_own_store_is_copied_beside_the_results(world:
     world.campaign("STAGE=ingest", f"STORE={world.home.results}/store").execute()
     world.campaign("STAGE=ingest", "RUNTIME=embedded").execute()
     folder = f"file:{world.home.results}/store"
-    kept = [world.campaign(*words).conditions["store_kept"] for words in ([], ["RUNTIME=embedded"])]
-    assert kept == [folder, None]
+    told = [world.campaign(*words).conditions for words in ([], ["RUNTIME=embedded"])]
+    # what is published names no folder of the machine
+    assert [(t["store"], t["store_kept"]) for t in told] == [(HDFS, BESIDE), (BESIDE, None)]
     assert [(order["store"], order["kept"]) for order in world.orders] == [
         (HDFS, folder),
         (folder, None),

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contract.errors import ExitCode
-from contract.results import read_json, write_json
+from contract.results import BESIDE, read_json, write_json
 from evaluator.rebuild import places
 from evaluator.verify import verify
 from tests.unit.evaluator.judged import make_judged_campaign, retold
@@ -168,3 +168,5 @@ def test_the_nearest_topics_are_looked_at_first(tmp_path: Path) -> None:
     told["store"] = "file:///first"
     assert places(tmp_path / "c", told, None)[2:] == [Path("/kept/c"), Path("/first/c")]
     assert places(tmp_path / "c", told, "file:/y") == [Path("/y/c"), Path("/y")]
+    told |= {"store": BESIDE, "store_kept": None}
+    assert places(tmp_path / "c", told, None)[2:] == [tmp_path / "c" / ".." / "store" / "c"]
