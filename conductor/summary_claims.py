@@ -34,7 +34,7 @@ def _tally(campaign: dict[str, Any]) -> Iterator[str]:
     width = max(len(variant.execution) for variant in variants)
     for variant in variants:
         count = Counter(c["verdict"] for c in campaign["claims"] if Variant.of(c) == variant)
-        said = [f"{count[verdict]} {words}" for verdict, words in VERDICT_WORDS.items()]
+        said = [f"{words} {count[verdict]}" for verdict, words in VERDICT_WORDS.items()]
         yield f"  {variant.execution:{width}}  {', '.join(said)}"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from contract.results import BESIDE
 from evaluator.report.markup import Html, el, text
 from evaluator.report.material import Campaign
 from evaluator.report.table import data_table
@@ -154,8 +153,6 @@ def check_section(campaign: Campaign) -> list[Html]:
         parts.append(el("pre", command, tabindex=0, aria_label="Command to repeat"))
     store = dig(campaign.json, "store_kept") or dig(campaign.json, "store")
     if store:
-        # what lies beside the campaign is told from there: both may have been moved together
-        store = BESIDE if store == f"file:{campaign.path.parent}/store" else store
         parts.append(
             el("p", "The topics as they were collected, and the verdict on each output: ",
                el("code", str(store)), class_="note")

@@ -239,18 +239,6 @@ def test_containers_are_told_with_their_images_and_limits(tmp_path: Path) -> Non
     assert "Containers" not in words(report_of(tmp_path / "d", Plan()))
 
 
-def test_a_store_beside_the_campaign_is_told_from_there(tmp_path: Path) -> None:
-    made = make_campaign(tmp_path / "c", Plan())
-    for told, shown in (
-        ("file:../store", "file:../store"),
-        (f"file:{tmp_path}/store", "file:../store"),
-        ("file:/elsewhere", "file:/elsewhere"),
-    ):
-        write_json(made / "campaign.json", read_json(made / "campaign.json") | {"store": told})
-        said = words(write_report(made).read_text(encoding="utf-8"))
-        assert f"the verdict on each output: {shown}" in said
-
-
 def test_what_was_measured_with_is_told_without_braces(tmp_path: Path) -> None:
     said = words(write_report(in_containers(tmp_path / "c")).read_text(encoding="utf-8"))
     assert "27.3.1" in said
