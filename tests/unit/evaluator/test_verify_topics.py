@@ -168,5 +168,5 @@ def test_the_nearest_topics_are_looked_at_first(tmp_path: Path) -> None:
     told["store"] = "file:///first"
     assert places(tmp_path / "c", told, None)[2:] == [Path("/kept/c"), Path("/first/c")]
     assert places(tmp_path / "c", told, "file:/y") == [Path("/y/c"), Path("/y")]
-    told |= {"store": BESIDE, "store_kept": None}
+    told = {"campaign_id": "c", "store": BESIDE}
     assert places(tmp_path / "c", told, None)[2:] == [tmp_path / "c" / ".." / "store" / "c"]
