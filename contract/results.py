@@ -180,7 +180,7 @@ class CampaignFolder:
 def why_no_campaign(path: Path) -> str:
     """The sentence that tells whoever named it what it is instead."""
     if not path.exists():
-        return f"{path} is no campaign: there is no such folder"
+        return f"{path} is no campaign: there is no such file or folder"
     if path.is_file():
         return f"{path} is no campaign but a file; verify takes an archive, others its folder"
     if CampaignFolder(path).conditions.exists():

@@ -25,10 +25,10 @@ def main(arguments: list[str]) -> int:
 
             return serve()
         case ["report", folder, *more]:
-            from evaluator.report import write_figures, write_report
+            from evaluator.report import redraw_report, write_figures
 
             given = _settings(more, "FIGURES")
-            print(write_report(Path(folder)))
+            print(redraw_report(Path(folder)))
             if "FIGURES" in given:
                 print(*write_figures(Path(folder), Path(given["FIGURES"])), sep="\n")
             return 0

@@ -1,6 +1,6 @@
 """The report: what a campaign found, in one file that needs no network."""
 
-from evaluator.report.page import render, write_report
+from evaluator.report.page import redraw_report, render, write_report
 from evaluator.report.standalone import write_figures
 
-__all__ = ["render", "write_figures", "write_report"]
+__all__ = ["redraw_report", "render", "write_figures", "write_report"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from contract.results import CampaignFolder
+from contract.errors import TollgateError
+from contract.results import CampaignFolder, read_json
 from evaluator.report import audit, back, figures, reproduction
 from evaluator.report.answer import answer, banner
 from evaluator.report.claims import claims_table
@@ -14,6 +15,19 @@ from evaluator.report.markup import Html, el, join, text
 from evaluator.report.material import Campaign, RunView, read_campaign
 from evaluator.report.style import SCRIPT, stylesheet
 from evaluator.report.table import stage_table
+
+
+def redraw_report(campaign_dir: Path) -> Path:
+    """Write it anew, from all samples: with some of them gone it would say less than it did."""
+    listed = read_json(CampaignFolder(campaign_dir).campaign_json).get("files") or {}
+    samples = [name for name in listed if name.endswith(".parquet")]
+    lacking = [name for name in samples if not (campaign_dir / name).is_file()]
+    if lacking:
+        raise TollgateError(
+            f"{campaign_dir.name} is not drawn anew: {len(lacking)} of the {len(samples)} files of "
+            f"samples that campaign.json names are not here, such as {lacking[0]}"
+        )
+    return write_report(campaign_dir)
 
 
 def write_report(campaign_dir: Path) -> Path:

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
-from contract.errors import ExitCode
+from contract.errors import ExitCode, TollgateError
 from contract.results import CampaignFolder, read_json, sha256_of
 from evaluator.campaign import judged
 from evaluator.compare import compare
 from evaluator.estimates import samples_of
+from evaluator.report import redraw_report
+from evaluator.verify import verify
 
 EXAMPLE = CampaignFolder(Path(__file__).resolve().parents[2] / "docs" / "example")
 #: folders of one machine, which nobody else has
@@ -56,6 +58,18 @@ def test_a_readers_own_campaign_can_be_compared_with_it(
     variants = (f"{EXAMPLE.path}:real-time/eager", f"{EXAMPLE.path}:micro-batch/eager")
     assert compare(*variants) == ExitCode.VALID
     assert "sliding" in capsys.readouterr().out
+
+
+def test_it_is_not_drawn_anew_without_its_samples() -> None:
+    before = EXAMPLE.report.read_bytes()
+    with pytest.raises(TollgateError, match="300 of the 300 files of samples"):
+        redraw_report(EXAMPLE.path)
+    assert EXAMPLE.report.read_bytes() == before
+
+
+def test_verify_says_that_files_are_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert verify(EXAMPLE.path) == ExitCode.FAILURE
+    assert "are files that are not here." in capsys.readouterr().out
 
 
 def test_nothing_in_it_names_a_folder_of_the_machine_where_it_was_made() -> None:
