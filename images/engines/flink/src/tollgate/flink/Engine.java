@@ -1,0 +1,96 @@
+package tollgate.flink;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.flink.container.entrypoint.StandaloneApplicationClusterEntryPoint;
+import org.apache.flink.runtime.taskexecutor.TaskManagerRunner;
+import sun.misc.Signal;
+
+/** The engine's program: environment in, one of Flink's two processes, SIGTERM out. */
+public final class Engine {
+    private Engine() {}
+
+    public static void main(String[] arguments) throws Exception {
+        Order order;
+        Map<String, String> settings;
+        try {
+            order = Order.of(System.getenv());
+            settings = settings(order, arguments[0]);
+        } catch (Order.Refusal refusal) {
+            System.err.println("flink engine: " + refusal.getMessage());
+            System.exit(Order.REFUSED);
+            return;
+        }
+        // whoever is asked to stop and does has not failed; Flink's own handlers run before this
+        Signal.handle(new Signal("TERM"), signal -> System.exit(0));
+        Path folder = Files.createTempDirectory("flink-conf");
+        Files.writeString(folder.resolve("config.yaml"), "");
+        List<String> words = new ArrayList<>(List.of("--configDir", folder.toString()));
+        settings.forEach((name, value) -> words.add("-D" + name + "=" + value));
+        switch (arguments[0]) {
+            case "jobmanager" -> {
+                words.addAll(List.of("--job-classname", Job.class.getName()));
+                StandaloneApplicationClusterEntryPoint.main(words.toArray(String[]::new));
+            }
+            case "taskmanager" -> TaskManagerRunner.main(words.toArray(String[]::new));
+            default -> throw new IllegalArgumentException("no part " + arguments[0]);
+        }
+    }
+
+    /** Flink's configuration: where its processes are, how large, and what matters for latency. */
+    private static Map<String, String> settings(Order order, String part) throws Order.Refusal {
+        Map<String, List<String>> peers = order.peers();
+        String manager = peers.get("jobmanager").get(0);
+        String own = peers.get(part).get(part.equals("jobmanager") ? 0 : order.instance() - 1);
+        int slots = (order.parallelism() + order.instances() - 1) / order.instances();
+        Map<String, String> told = new LinkedHashMap<>();
+        told.put("jobmanager.rpc.address", host(manager));
+        told.put("jobmanager.rpc.port", port(manager));
+        told.put("jobmanager.bind-host", host(manager));
+        told.put("rest.address", host(manager));
+        told.put("rest.bind-address", host(manager));
+        told.put("rest.bind-port", "0");
+        told.put("web.submit.enable", "false");
+        told.put("blob.server.port", "0");
+        told.put("taskmanager.host", host(own));
+        told.put("taskmanager.bind-host", host(own));
+        told.put("taskmanager.rpc.port", part.equals("taskmanager") ? port(own) : "0");
+        told.put("taskmanager.numberOfTaskSlots", Integer.toString(slots));
+        told.put("taskmanager.cpu.cores", Integer.toString(slots));
+        told.put("taskmanager.memory.task.heap.size", order.number("memory_mb") + "m");
+        told.put("taskmanager.memory.task.off-heap.size", "0m");
+        told.put("taskmanager.memory.framework.heap.size", "64m");
+        told.put("taskmanager.memory.framework.off-heap.size", "64m");
+        told.put("taskmanager.memory.managed.size", "0m");
+        told.put("taskmanager.memory.network.min", "64m");
+        told.put("taskmanager.memory.network.max", "64m");
+        told.put("taskmanager.memory.jvm-metaspace.size", "128m");
+        told.put("taskmanager.memory.jvm-overhead.min", "64m");
+        told.put("taskmanager.memory.jvm-overhead.max", "64m");
+        told.put("parallelism.default", Integer.toString(order.parallelism()));
+        told.put("restart-strategy.type", "disable");
+        told.put("io.tmp.dirs", System.getProperty("java.io.tmpdir"));
+        told.put("execution.checkpointing.interval", Math.round(order.decimal("checkpoint_s") * 1000) + "ms");
+        told.put("execution.checkpointing.storage", "filesystem");
+        told.put("execution.checkpointing.dir", Path.of(order.stateDir(), "checkpoints").toUri().toString());
+        told.put("execution.checkpointing.unaligned.enabled", Boolean.toString(order.flag("unaligned")));
+        told.put("state.backend.type", "hashmap");
+        told.put("execution.buffer-timeout.interval", order.number("buffer_timeout_ms") + "ms");
+        told.put("pipeline.object-reuse", Boolean.toString(order.flag("object_reuse")));
+        told.put("pipeline.generic-types", "false");
+        told.put("pipeline.auto-watermark-interval", order.number("watermark_interval_ms") + "ms");
+        return told;
+    }
+
+    private static String host(String address) {
+        return address.substring(0, address.lastIndexOf(':'));
+    }
+
+    private static String port(String address) {
+        return address.substring(address.lastIndexOf(':') + 1);
+    }
+}
