@@ -98,9 +98,10 @@ def _conclude(campaign: dict[str, Any], checks: list[Check], again: Again) -> in
         more = len(differing) - DIFFERENCES_SHOWN
         if more > 0:
             print(f"  and {more} more")
-        gone = sum(check.found == "missing" for check in differing)
+        # one that is looked at twice is one file
+        gone = {check.where for check in differing if check.found == "missing"}
         if gone:
-            print(f"Of these, {gone:,} are files that are not here.")
+            print(f"Of these, {len(gone):,} are files that are not here.")
         print(f"The campaign does not match its samples: {len(differing)} of {len(checks)} differ.")
         if not drawn_here(campaign):
             commit = (campaign.get("pins") or {}).get("git_commit") or "that it was made with"

@@ -67,9 +67,12 @@ def test_it_is_not_drawn_anew_without_its_samples() -> None:
     assert EXAMPLE.report.read_bytes() == before
 
 
-def test_verify_says_that_files_are_missing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_says_how_many_files_are_missing(
+    told: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = len(told["files"]) - len(told["runs"])
     assert verify(EXAMPLE.path) == ExitCode.FAILURE
-    assert "are files that are not here." in capsys.readouterr().out
+    assert f"Of these, {gone:,} are files that are not here." in capsys.readouterr().out
 
 
 def test_nothing_in_it_names_a_folder_of_the_machine_where_it_was_made() -> None:
