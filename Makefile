@@ -47,7 +47,7 @@ report: ## write a campaign's report anew (CAMPAIGN=results/latest)
 verify: ## rebuild a campaign, or an archive, from its topics and samples (CAMPAIGN=results/latest)
 	@./tollgate verify $(GIVEN)
 
-compare: ## same work, two campaigns or variants: which is faster? (A=… B=results/latest:mode/dialect)
+compare: ## same work: which is faster? (ENGINES=spark,flink runs them; or two campaigns: A=… B=…)
 	@./tollgate compare $(GIVEN)
 
 archive: ## pack a campaign into one file to publish (CAMPAIGN=results/latest SLIM=1 ARCHIVE=file)

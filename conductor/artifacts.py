@@ -6,7 +6,7 @@ import fcntl
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
@@ -14,12 +14,13 @@ from xml.sax.saxutils import quoteattr
 import pyspark
 
 from conductor.java import Java
+from contract.engine import EngineSpec
 from contract.errors import EnvironmentLacking
 from contract.results import sha256_of
 
 FETCH_S_MAX = 900
-#: the folders that plain processes need
-EMBEDDED = ("kafka", "spark-kafka")
+#: the folders that brokers and evaluator need as plain processes
+OWN_FOLDERS = ("kafka", "spark-kafka")
 #: in a folder that is whole: the hash of the lock that it was proven by
 STAMP = ".complete"
 
@@ -37,6 +38,12 @@ class Artifact:
     @property
     def file_name(self) -> str:
         return f"{self.module}-{self.version}.jar"
+
+
+def folders_of(specs: Iterable[EngineSpec]) -> tuple[str, ...]:
+    """What plain processes need, with those of these engines."""
+    theirs = (folder for spec in specs for folder in spec.artifacts)
+    return tuple(dict.fromkeys((*OWN_FOLDERS, *theirs)))
 
 
 def read_lock(path: Path) -> list[Artifact]:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
-from conductor.appliance.presence import HDFS, spec_of_image, what_docker_lacks
+from conductor.appliance.presence import HDFS, what_docker_lacks
+from conductor.engine_choice import Contender, EngineChoice, choose_engine, settings_asked
 from conductor.home import Home, folder_of, path_of
-from contract.engine import EngineSpec, Execution, engine_settings_for, is_number
+from contract.engine import EngineSpec, engine_settings_for
 from contract.errors import EnvironmentLacking, UsageError, unknown_name
 from contract.settings import RUNTIMES, RunSettings
 from contract.variant import Variant
-from contract.workload import load_workload
+from contract.workload import Workload, load_workload
 
 #: name → (field of RunSettings, type)
 _RUN_SETTINGS: dict[str, tuple[str, type]] = {
@@ -53,28 +52,11 @@ KNOWN = (*_RUN_SETTINGS, *_OTHERS)
 REPEAT_MAX = 50
 #: a scheme, and what makes it an address
 _URI = re.compile(r"([a-z][a-z0-9+.-]+):(//[^/]+)?")
-#: no number that an engine is set with is larger; it refuses endless ones too
-SETTING_MAX = 1e15
-
-
-#: what SPARK_MASTER may be besides an address
-MASTERS = ("local", "cluster")
 #: of the appliance: a cluster as a paper's reviewer would have it
 DOCKER_BROKERS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class EngineChoice:
-    """An engine: what it says of itself, and its folder or the image that was given."""
-
-    spec: EngineSpec
-    #: where its engine.toml is; what an image was given for has none here
-    folder: Path
-    #: ENGINE_IMAGE; None: in the docker runtime the folder's own image is built
-    image: str | None = None
-
-
-Verb = Literal["bench", "reproduce"]
+Verb = Literal["bench", "reproduce", "compare"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +69,9 @@ class Asked:
     #: STAGE=all: each of them is an answer, not only the last
     all_stages: bool
     repeat: int
-    #: of the last stage and the first execution
+    #: of the last stage and the first contender
     settings: RunSettings
-    engine: EngineChoice
-    executions: tuple[Execution, ...]
+    contenders: tuple[Contender, ...]
     store: str
     runtime_says: str
     #: its verdicts are a first look
@@ -101,29 +82,39 @@ class Asked:
     fresh: bool = True
 
     @property
-    def spec(self) -> EngineSpec:
-        return self.engine.spec
+    def engines(self) -> tuple[EngineChoice, ...]:
+        """Each once."""
+        return tuple({each.engine.spec.name: each.engine for each in self.contenders}.values())
 
     @property
     def runs(self) -> int:
-        return self.repeat * len(self.stages) * len(self.executions)
-
-    def variant(self, execution: Execution) -> Variant:
-        """The engine with that mode and dialect."""
-        return Variant(self.spec.name, execution.mode, execution.dialect)
+        return self.repeat * len(self.stages) * len(self.contenders)
 
     @property
     def variants(self) -> tuple[Variant, ...]:
         """What its figures are told of."""
-        return tuple(self.variant(execution) for execution in self.executions)
+        return tuple(each.variant for each in self.contenders)
 
-    def execution_of(self, variant: Variant) -> Execution:
-        """How a variant executes."""
-        return self.executions[self.variants.index(variant)]
+    def contender(self, variant: Variant) -> Contender:
+        """Whose figures are told as that variant's."""
+        return self.contenders[self.variants.index(variant)]
 
-    def for_run(self, stage: str, execution: Execution) -> RunSettings:
+    def for_run(self, stage: str, contender: Contender) -> RunSettings:
         """The settings of a run of that stage."""
-        return replace(self.settings, stage=stage, mode=execution.mode, dialect=execution.dialect)
+        return replace(
+            self.settings,
+            stage=stage,
+            engine=contender.engine.spec.name,
+            mode=contender.execution.mode,
+            dialect=contender.execution.dialect,
+            engine_settings=dict(contender.settings),
+        )
+
+    def engine_settings(self, contender: Contender) -> dict[str, Any]:
+        """All settings of its engine, as a run is told them."""
+        return engine_settings_for(
+            contender.engine.spec, self.for_run(self.settings.stage, contender)
+        )
 
 
 def read_words(words: Iterable[str], known: Collection[str] = KNOWN) -> dict[str, str]:
@@ -148,8 +139,11 @@ def understand(words: Iterable[str], home: Home) -> Asked:
     runtime, says = choose_runtime(given)
     workload = load_workload(given.get("WORKLOAD", "traffic"))
     engine = choose_engine(given, home, runtime)
-    execution = engine.spec.choose(given.get("MODE"), given.get("DIALECT"))
-    stages = _stages(given, engine.spec)
+    spec = engine.spec
+    execution = spec.choose(given.get("MODE"), given.get("DIALECT"))
+    own = settings_asked(given, [spec], runtime)[spec.name]
+    contenders = (Contender(engine, execution, own),)
+    stages = stages_of(given, [spec], "join")
     asked = given.get("STAGE", "join")
     what = "each stage" if asked == "all" else workload.stage(asked).name
     return Asked(
@@ -158,22 +152,20 @@ def understand(words: Iterable[str], home: Home) -> Asked:
         stages,
         asked == "all",
         repeat_of(given, 1),
-        settings_of(given, engine.spec, execution, stages, runtime),
-        engine,
-        (execution,),
+        settings_of(given, contenders, stages, runtime),
+        contenders,
         store_of(given.get("STORE"), home, runtime),
         f"{runtime}: {says}",
     )
 
 
 def settings_of(
-    given: dict[str, str],
-    spec: EngineSpec,
-    execution: Execution,
-    stages: tuple[str, ...],
-    runtime: str,
+    given: dict[str, str], contenders: Sequence[Contender], stages: tuple[str, ...], runtime: str
 ) -> RunSettings:
-    """What all runs have in common, and of the last stage what it has besides."""
+    """What all runs have in common, and of the last stage and first contender what it has besides.
+
+    No contender is left to refuse it once another's runs were made.
+    """
     values: dict[str, Any] = {
         field: number_of(name, given[name], kind)
         for name, (field, kind) in _RUN_SETTINGS.items()
@@ -181,18 +173,22 @@ def settings_of(
     }
     if runtime == "docker":
         values.setdefault("brokers", DOCKER_BROKERS)
-    settings = RunSettings(
-        **values,
-        stage=stages[-1],
-        engine=spec.name,
-        mode=execution.mode,
-        dialect=execution.dialect,
-        runtime=runtime,
-        source=_source(given.get("SOURCE", "network")),
-        engine_settings=_engine_settings(given, spec, runtime),
-    )
-    spec.started(engine_settings_for(spec, settings), settings.instances)
-    return settings
+    found: list[RunSettings] = []
+    for each in contenders:
+        spec = each.engine.spec
+        settings = RunSettings(
+            **values,
+            stage=stages[-1],
+            engine=spec.name,
+            mode=each.execution.mode,
+            dialect=each.execution.dialect,
+            runtime=runtime,
+            source=_source(given.get("SOURCE", "network")),
+            engine_settings=dict(each.settings),
+        )
+        spec.started(engine_settings_for(spec, settings), settings.instances)
+        found.append(settings)
+    return found[0]
 
 
 def repeat_of(given: dict[str, str], default: int) -> int:
@@ -203,29 +199,41 @@ def repeat_of(given: dict[str, str], default: int) -> int:
     return repeat
 
 
-def all_stages(given: dict[str, str], spec: EngineSpec) -> tuple[str, ...]:
-    """Every stage of the workload that the engine claims."""
-    workload = load_workload(given.get("WORKLOAD", "traffic"))
-    claimed = spec.stages.get(workload.name, ())
-    stages = tuple(s.name for s in workload.stages if s.name in claimed)
-    if not stages:
-        raise UsageError(f"engine {spec.name} claims no stage of {workload.name}")
-    return stages
+def minutes_of(given: Mapping[str, str]) -> float | None:
+    """What a campaign must not exceed; None: it may take as long as it takes."""
+    text = given.get("MINUTES")
+    if text is None:
+        return None
+    minutes = float(number_of("MINUTES", text, float))
+    if not 0 < minutes <= 7 * 24 * 60:
+        raise UsageError(f"MINUTES={text} cannot be; give up to {7 * 24 * 60:,}")
+    return minutes
 
 
-def _stages(given: dict[str, str], spec: EngineSpec) -> tuple[str, ...]:
+def stages_of(given: dict[str, str], specs: Sequence[EngineSpec], default: str) -> tuple[str, ...]:
+    """The stages that STAGE and ALONE ask for; every engine claims each of them."""
     workload = load_workload(given.get("WORKLOAD", "traffic"))
-    asked = given.get("STAGE", "join")
+    asked = given.get("STAGE", default)
     if asked == "all":
-        stages = all_stages(given, spec)
-    else:
-        stage = workload.stage(asked)
-        alone = yes("ALONE", given.get("ALONE", "0"))
-        first = () if alone or stage.predecessor is None else (stage.predecessor,)
-        stages = (*first, stage.name)
+        return _all_stages(workload, specs)
+    stage = workload.stage(asked)
+    alone = yes("ALONE", given.get("ALONE", "0"))
+    first = () if alone or stage.predecessor is None else (stage.predecessor,)
     # the one that was asked for before the one that comes with it
-    for name in reversed(stages):
-        spec.check_stage(workload.name, name)
+    for name in (stage.name, *first):
+        for spec in specs:
+            spec.check_stage(workload.name, name)
+    return (*first, stage.name)
+
+
+def _all_stages(workload: Workload, specs: Sequence[EngineSpec]) -> tuple[str, ...]:
+    """Every stage of the workload that all of these engines claim."""
+    claimed = [spec.stages.get(workload.name, ()) for spec in specs]
+    stages = tuple(s.name for s in workload.stages if all(s.name in each for each in claimed))
+    if not stages:
+        names = " and ".join(dict.fromkeys(spec.name for spec in specs))
+        none = "claims no stage" if len(specs) == 1 else "claim no stage in common"
+        raise UsageError(f"engine {names} {none} of {workload.name}")
     return stages
 
 
@@ -247,22 +255,6 @@ def choose_runtime(given: dict[str, str]) -> tuple[str, str]:
     if asked == "docker" or "ENGINE_IMAGE" in given:
         raise EnvironmentLacking(lacking)
     return "embedded", re.split(r" \(|[;:] ", lacking)[0]
-
-
-def choose_engine(given: dict[str, str], home: Home, runtime: str) -> EngineChoice:
-    """The engine that was named, or the image that was given, and what it says of itself."""
-    image = given.get("ENGINE_IMAGE")
-    if image is None:
-        folder = home.engine_folder(given.get("ENGINE", "spark"))
-        if runtime == "docker" and not (folder / "Dockerfile").exists():
-            raise UsageError(
-                f"{folder} has no Dockerfile to build its image from; write one, give an image "
-                f"with ENGINE_IMAGE, or say RUNTIME=embedded"
-            )
-        return EngineChoice(EngineSpec.read(folder / "engine.toml"), folder)
-    if "ENGINE" in given:
-        raise UsageError("ENGINE and ENGINE_IMAGE name two engines; give one of them")
-    return EngineChoice(spec_of_image(image), home.engines, image)
 
 
 def yes(name: str, text: str) -> bool:
@@ -311,48 +303,3 @@ def store_of(text: str | None, home: Home, runtime: str) -> str:
         return text
     path = text.removeprefix("file://").removeprefix("file:")
     return f"file:{folder_of('STORE', path)}"
-
-
-def _engine_settings(given: dict[str, str], spec: EngineSpec, runtime: str) -> dict[str, Any]:
-    chosen: dict[str, Any] = {}
-    for pair in filter(None, given.get("ENGINE_SETTINGS", "").replace(",", " ").split()):
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise UsageError(f"ENGINE_SETTINGS: {pair!r} is not of the form name=value")
-        spec.check_settings({name: value})
-        if name == "checkpoint_s":
-            raise UsageError(f"the checkpoint interval is every engine's: say CHECKPOINT={value}")
-        chosen[name] = _like(name, value, spec.settings[name])
-    if master := given.get("SPARK_MASTER"):
-        if "master" not in spec.settings:
-            raise UsageError(f"SPARK_MASTER={master}: engine {spec.name} knows no master")
-        if master not in MASTERS and "://" not in master:
-            raise UsageError(
-                f"SPARK_MASTER={master} is neither of {', '.join(MASTERS)} nor an address such as "
-                f"spark://host:7077"
-            )
-        if runtime == "docker" and "://" in master:
-            raise UsageError(
-                f"SPARK_MASTER={master}: the appliance's network is closed, nothing in it reaches "
-                f"another cluster; say RUNTIME=embedded, or SPARK_MASTER=cluster"
-            )
-        chosen["master"] = master
-    return chosen
-
-
-def _like(name: str, text: str, default: Any) -> Any:
-    """The text as a value of its default's kind."""
-    if isinstance(default, str):
-        return text
-    try:
-        value = json.loads(text)
-    except ValueError:
-        value = None
-    number = is_number(value) and abs(value) <= SETTING_MAX
-    if isinstance(default, bool) and isinstance(value, bool):
-        return value
-    if not isinstance(default, bool) and number:
-        if value < 0 <= default:
-            raise UsageError(f"ENGINE_SETTINGS: {name}={text} must not be below zero")
-        return value
-    raise UsageError(f"ENGINE_SETTINGS: {name}={text} is not like its default {default!r}")

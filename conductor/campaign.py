@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from conductor.asked import Asked
-from conductor.doctor import block_s, lacks, run_s
+from conductor.doctor import block_s, lacks, largest_heap_mb, run_s
 from conductor.evaluating import Evaluator
 from conductor.home import Home
 from conductor.java import find_java
@@ -24,10 +24,10 @@ from conductor.run import Run
 from conductor.runtime import Runtime
 from conductor.runtimes import Ready, have_runtime
 from conductor.services import Services, services
-from contract.engine import engine_settings_for
 from contract.errors import EnvironmentLacking, TollgateError
 from contract.order import ENDED, Planned, order_of
 from contract.results import CampaignFolder, RunFolder, read_json, write_json
+from contract.variant import name_among
 
 EVALUATE_S_MAX = 1800.0
 #: after so many engines or brokers that died a campaign is given up
@@ -90,8 +90,8 @@ class Campaign:
         settings = self.asked.settings
         ready = have_runtime(
             settings.runtime,
-            self.asked.engine,
-            engine_settings_for(self.asked.spec, settings),
+            self.asked.engines,
+            largest_heap_mb(self.asked),
             settings.brokers,
             self.folder.path,
             self.asked.store,
@@ -145,7 +145,7 @@ class Campaign:
     def _left_s(self) -> float:
         left = self._left()
         blocks = len({planned.repetition for planned in left})
-        return self._remaining.left_s([planned.variant.mode for planned in left], blocks)
+        return self._remaining.left_s([str(planned.variant) for planned in left], blocks)
 
     def _block(self, block: list[Planned], up: Services) -> None:
         """Make these runs, until one of them dies: who comes after it would meet its ruins."""
@@ -155,16 +155,14 @@ class Campaign:
             run = self._run(planned, up, first)
             began_s = time.monotonic()
             self._one(run, planned, up.evaluator)
-            self._remaining.took(planned.variant.mode, time.monotonic() - began_s)
+            self._remaining.took(str(planned.variant), time.monotonic() - began_s)
             if run.seen.deaths:
                 break
         self._settle(up.evaluator)
 
     def _prefix(self, planned: Planned) -> str:
         total, left = len(self.order), ""
-        name = planned.stage
-        if len(self.asked.executions) > 1:
-            name += f" {planned.variant.execution}"
+        name = f"{planned.stage} {name_among(planned.variant, self.asked.variants)}".rstrip()
         if total > BRIEF_FROM:
             left = f", {in_words(self._left_s())} left"
         return f"run {planned.number}/{total} {name}{left}: "
@@ -249,7 +247,7 @@ class Campaign:
         if self.folder.path.exists():
             self._write()
             self._say(f"logs, and what was measured so far, are kept in {self.folder.path}")
-            if self.asked.verb == "reproduce":
+            if not self.asked.fresh:
                 self._say("the same command goes on where this one stopped")
 
     def _interrupted(self, runs: list[str], says: str) -> None:

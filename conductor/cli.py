@@ -28,25 +28,29 @@ USAGE = """usage: ./tollgate VERB [NAME=value …]
                 CAMPAIGN=results/latest STORE=
   archive       pack a campaign into one file to publish, SLIM=1 without its topics
                 CAMPAIGN=results/latest ARCHIVE=file STORE=
-  compare       set two campaigns side by side         A=first B=results/latest JSON=1
+  compare       run engines side by side               ENGINES=spark,flink STAGE=all REPEAT=3
+                or set two campaigns side by side      A=first B=results/latest JSON=1
   clean         take away what was left behind         WHAT=temporary|images|results|all
   images        build the images of RUNTIME=docker that are lacking, and say what each weighs
   engine        install and start a Docker engine      DRY=1 HOSTS=
   up, down      keep a cluster in containers between campaigns; leave nothing behind
   bundle, load  all images in one file, for where there is no network     BUNDLE=file HOSTS=
 
-settings of bench, reproduce (all but STAGE and ALONE) and doctor, with bench's defaults:
+settings of bench, reproduce (all but STAGE and ALONE), compare ENGINES= and doctor, with bench's
+defaults:
   STAGE=join            ingest parse join tumbling sliding, all; also baseline aggregate window 0–4
   ALONE=0               1: only the asked stage, not the one before it
-  REPEAT=1              runs of each stage; of reproduce 5
-  QUICK=0 FRESH=0       of reproduce: one short run each; begin anew whatever was interrupted
-  MINUTES=              of reproduce: refuse what would take longer
+  REPEAT=1              runs of each stage; of reproduce 5, of compare 3
+  QUICK=0               of reproduce: one short run each
+  FRESH=0 MINUTES=      of both: begin anew whatever was interrupted; refuse what takes longer
   RATE=2000             observations a second, flow and speed together
   DURATION=35 WARMUP=10 COOLDOWN=4                       seconds
-  ENGINE=spark          a folder of images/engines, or a path to one
+  ENGINE=spark          a folder of images/engines (spark, flink), or a path to one
+  ENGINES=              of compare: several, each with :mode/dialect behind it or without
   ENGINE_IMAGE=         any image that obeys the engine contract, in its place
   MODE= DIALECT=        spark: real-time eager; micro-batch windowed; micro-batch eager
-  ENGINE_SETTINGS=      name=value,… as its engine.toml declares
+                        flink: streaming eager; streaming windowed
+  ENGINE_SETTINGS=      name=value,… as its engine.toml declares; engine.name=value for one of two
   CHECKPOINT=10         seconds between two checkpoints
   BROKERS=              5 in containers, 3 otherwise
   PARTITIONS=2 PARALLELISM=2 INSTANCES=1 SEED=1
@@ -111,7 +115,7 @@ def _dispatch(words: list[str]) -> int:
         return ExitCode.VALID
     if words[0] not in verbs:
         raise unknown_name("verb", words[0], verbs)
-    if words[0] in ("bench", "reproduce", "doctor", "engine-check"):
+    if words[0] in ("bench", "reproduce", "compare", "doctor", "engine-check"):
         _warn_of_environment(words[1:])
     return verbs[words[0]](words[1:])
 
@@ -119,10 +123,11 @@ def _dispatch(words: list[str]) -> int:
 def _warn_of_environment(words: list[str]) -> None:
     """Settings are words: one before `make` is in the environment only, and must not seem heard."""
     from conductor.asked import KNOWN
-    from conductor.reproduction import OWN
+    from conductor.contest import OWN as CONTEST
+    from conductor.reproduction import OWN as REPRODUCTION
 
     given = {word.partition("=")[0] for word in words}
-    for name in (*KNOWN, *OWN):
+    for name in dict.fromkeys((*KNOWN, *CONTEST, *REPRODUCTION)):
         if name in os.environ and name not in given:
             print(
                 f"tollgate: {name}={os.environ[name]} of the environment is not read; "
@@ -191,13 +196,15 @@ def _engine_check(words: list[str]) -> int:
 
 def _doctor(words: list[str]) -> int:
     from conductor.asked import understand
+    from conductor.contest import understand_contest
     from conductor.doctor import examine
     from conductor.home import this_checkout
     from conductor.reproduction import understand_reproduction
 
     home = this_checkout(words)
-    reproducing = words[:1] == ["reproduce"]
-    asked = understand_reproduction(words[1:], home) if reproducing else understand(words, home)
+    of = {"reproduce": understand_reproduction, "compare": understand_contest}
+    verb = words[0] if words and words[0] in of else None
+    asked = of[verb](words[1:], home) if verb else understand(words, home)
     lines, stopped = examine(asked, home)
     print("\n".join(lines))
     return ExitCode.FAILURE if stopped else ExitCode.VALID
@@ -212,9 +219,13 @@ def _evaluator(verb: str, words: list[str]) -> int:
 
 def _compare(words: list[str]) -> int:
     from conductor.comparing import compare
+    from conductor.contest import is_contest, understand_contest
     from conductor.home import this_checkout
 
-    return compare(words, this_checkout(words))
+    home = this_checkout(words)
+    if not is_contest(words):
+        return compare(words, home)
+    return _campaign(understand_contest(words, home), home, ["tollgate", "compare", *words])
 
 
 def _clean(words: list[str]) -> int:

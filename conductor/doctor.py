@@ -11,13 +11,14 @@ from pathlib import Path
 import psutil
 
 from conductor.appliance.kept import misfit, noted
-from conductor.artifacts import EMBEDDED, is_complete
+from conductor.artifacts import folders_of, is_complete
 from conductor.asked import Asked
+from conductor.engine_choice import Contender
 from conductor.home import Home, nearest
 from conductor.java import find_java
 from conductor.runtimes import lacking_images
 from conductor.sources import look_at_source
-from contract.engine import engine_settings_for, is_number
+from contract.engine import heap_mb
 from contract.errors import TollgateError
 
 MIB = 1024**2
@@ -57,18 +58,8 @@ class Cost:
 def cost_of(asked: Asked) -> Cost:
     """Estimate from the settings."""
     settings = asked.settings
-    own = engine_settings_for(asked.spec, settings)
-    told = own.get("memory_mb")
-    heap = int(told if is_number(told) else HEAP_MB) * MIB
-    # each worker of a cluster has a heap as large as the driver's
-    processes = (
-        sum(
-            count
-            for service, count in asked.spec.started(own, settings.instances)
-            if service.instances is None
-        )
-        + 1
-    )
+    heap = (largest_heap_mb(asked) or HEAP_MB) * MIB
+    processes = max(_heaps(asked, contender) for contender in asked.contenders)
     memory = settings.brokers * BROKER_BYTES + processes * (heap + ENGINE_BESIDES_HEAP_BYTES)
     if settings.runtime == "docker":
         memory += cluster_bytes(0)
@@ -81,6 +72,20 @@ def cost_of(asked: Asked) -> Cost:
         memory_bytes=memory + EVALUATOR_BYTES + PUBLISHER_BYTES,
         disk_bytes=int(held + a_run * asked.runs * KEPT_SHARE),
     )
+
+
+def largest_heap_mb(asked: Asked) -> int | None:
+    """The largest heap that an engine asks for; None where none names one."""
+    told = (heap_mb(asked.engine_settings(contender)) for contender in asked.contenders)
+    return max((each for each in told if each is not None), default=None)
+
+
+def _heaps(asked: Asked, contender: Contender) -> int:
+    """How many processes have one: each worker's is as large as the first service's."""
+    started = contender.engine.spec.started(
+        asked.engine_settings(contender), asked.settings.instances
+    )
+    return 1 + sum(count for service, count in started if service.instances is None)
 
 
 def block_s(runtime: str) -> float:
@@ -175,8 +180,7 @@ def examine(asked: Asked, home: Home) -> tuple[list[str], bool]:
         f"load        {os.getloadavg()[0]:.1f} now (a quiet machine measures better)",
         *brought,
         f"runtime     {asked.runtime_says}",
-        f"engine      {asked.spec.name} {asked.spec.version}, "
-        + "; ".join(f"{each.mode}, {each.dialect}" for each in asked.executions),
+        *_engines(asked),
         f"brokers     {settings.brokers} Kafka, replication {settings.replication}",
         f"runs        {', '.join(asked.stages)}" + (f", {asked.repeat} times" * (asked.repeat > 1)),
         f"will take   about {cost.seconds / 60:.1f} minutes, {cost.memory_bytes / GIB:.1f} GiB "
@@ -189,20 +193,31 @@ def examine(asked: Asked, home: Home) -> tuple[list[str], bool]:
     return lines, bool(problems)
 
 
-def _jars(_asked: Asked, home: Home) -> tuple[list[str], float]:
+def _engines(asked: Asked) -> list[str]:
+    """Each engine, and how it executes."""
+    lines = []
+    for engine in asked.engines:
+        own = [each.execution for each in asked.contenders if each.engine == engine]
+        pairs = "; ".join(f"{each.mode}, {each.dialect}" for each in own)
+        lines.append(f"engine      {engine.spec.name} {engine.spec.version}, {pairs}")
+    return lines
+
+
+def _jars(asked: Asked, home: Home) -> tuple[list[str], float]:
     """What plain processes run with, and how long it takes to have it."""
     java = find_java(home.artifacts)
-    fetched = is_complete(home.artifacts_lock, home.artifacts, EMBEDDED)
+    folders = folders_of(engine.spec for engine in asked.engines)
+    fetched = is_complete(home.artifacts_lock, home.artifacts, folders)
     lines = [
         f"java        Java {java.version} ({java.home})",
-        f"jars        {'fetched' if fetched else 'to be fetched once (about 50 MB)'}",
+        f"jars        {'fetched' if fetched else 'to be fetched once'} ({', '.join(folders)})",
     ]
     return lines, 0.0 if fetched else FETCH_S
 
 
 def _images(asked: Asked, home: Home) -> tuple[list[str], float]:
     """What containers are made of, and how long it takes to have it."""
-    lacking = lacking_images(asked.engine, home)
+    lacking = lacking_images(asked.engines, home)
     says = f"to be built once: {', '.join(lacking)}" if lacking else "all are there"
     return [f"images      {says}"], len(lacking) * BUILD_S
 

@@ -10,15 +10,16 @@ from typing import Any
 
 from conductor.brokers import CLOCK_BROKER, EmbeddedBrokers, free_ports
 from conductor.class_archives import archives_folder
+from conductor.engine_choice import EngineChoice
 from conductor.evaluating import Evaluator
 from conductor.home import Home
 from conductor.interrupts import held
 from conductor.java import Java
-from conductor.processes import Child
+from conductor.processes import Child, beside
 from conductor.runtime import Refusal, Running
 from conductor.topics import Cluster
 from contract.class_archive import VARIABLE
-from contract.engine import EngineOrder, EngineSpec, Place
+from contract.engine import BUILD_DIR, EngineOrder, Place
 
 
 class EmbeddedRuntime:
@@ -30,7 +31,11 @@ class EmbeddedRuntime:
     same_machine = True
     resources_file = "resources.jsonl"
 
-    def __init__(self, home: Home, java: Java, scratch: Path) -> None:
+    def __init__(
+        self, home: Home, java: Java, scratch: Path, prepared: Mapping[Path, Path] | None = None
+    ) -> None:
+        """`prepared`: an engine's folder → what its preparation made."""
+        self._prepared = prepared or {}
         self.home = home
         self.scratch = scratch
         self._classes = archives_folder(home, java)
@@ -76,10 +81,9 @@ class EmbeddedRuntime:
         command = [sys.executable, "-m", "publisher"]
         return self._start("publisher", command, env, log, self.scratch)
 
-    def start_engine(
-        self, folder: Path, spec: EngineSpec, order: EngineOrder, log: Path
-    ) -> Running:
+    def start_engine(self, engine: EngineChoice, order: EngineOrder, log: Path) -> Running:
         """Start every service of the engine; the first one is the engine's own life."""
+        folder, spec = engine.folder, engine.spec
         started = []
         services = spec.started(order.engine_settings, order.instances)
         ports = iter(free_ports(sum(count for _, count in services)))
@@ -93,19 +97,18 @@ class EmbeddedRuntime:
                 command = [beside(folder, service.command[0]), *service.command[1:]]
                 path = log.with_name(f"engine-{name}.log")
                 place = Place(service.name, instance, peers)
-                env = order.to_environment() | place.to_environment()
+                env = self._made(engine) | order.to_environment() | place.to_environment()
                 started.append(self._start(name, command, env, path, folder))
         return started[0]
 
-    def try_engine(
-        self, folder: Path, spec: EngineSpec, env: Mapping[str, str], timeout_s: float
-    ) -> Refusal:
+    def try_engine(self, engine: EngineChoice, env: Mapping[str, str], timeout_s: float) -> Refusal:
         """Start the engine's first service with that environment and see how it ends."""
+        folder, spec = engine.folder, engine.spec
         program, *arguments = spec.services[0].command
         command = [beside(folder, program), *arguments]
         log = self.scratch / f"refusal-{secrets.token_hex(4)}.log"
         place = Place(spec.services[0].name, 1, {spec.services[0].name: ("127.0.0.1:0",)})
-        env = {**self.env, **env, **place.to_environment()}
+        env = {**self.env, **self._made(engine), **env, **place.to_environment()}
         with held():
             child = Child(spec.services[0].name, command, env, log, cwd=folder, stdout=False)
         try:
@@ -113,6 +116,11 @@ class EmbeddedRuntime:
         finally:
             child.kill()
         return Refusal(code, log.read_text(encoding="utf-8", errors="replace"))
+
+    def _made(self, engine: EngineChoice) -> dict[str, str]:
+        """Where it finds what its preparation made."""
+        made = self._prepared.get(engine.folder)
+        return {} if made is None else {BUILD_DIR: str(made)}
 
     def _start(
         self, name: str, command: list[str], env: Mapping[str, str], log: Path, cwd: Path
@@ -155,8 +163,3 @@ class EmbeddedRuntime:
         """End everything."""
         self.end_run()
         self.end_brokers()
-
-
-def beside(folder: Path, program: str) -> str:
-    """A program of an engine: in its folder where it says `./`, otherwise on the path."""
-    return str(folder / program) if program.startswith("./") else program

@@ -7,11 +7,11 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from conductor.asked import EngineChoice, choose_engine, choose_runtime, read_words
+from conductor.asked import choose_runtime, read_words
 from conductor.campaign import EVALUATE_S_MAX, keep_broker_logs, run_order
+from conductor.engine_choice import EngineChoice, choose_engine, settings_asked
 from conductor.evaluating import Evaluator
 from conductor.golden import Golden, golden_of
 from conductor.home import Home
@@ -22,13 +22,23 @@ from conductor.run_plan import RunPlan
 from conductor.runtime import Refusal, Runtime
 from conductor.runtimes import have_runtime
 from conductor.services import services
-from contract.engine import EngineSpec, Execution, Topics
+from contract.engine import EngineSpec, Execution, Topics, heap_mb
 from contract.errors import ExitCode, ServiceFailed, TollgateError, UsageError
 from contract.results import CampaignFolder, read_json
 from contract.settings import RunSettings
 from contract.workload import load_workload
 
-KNOWN = ("ENGINE", "ENGINE_IMAGE", "RUNTIME", "STAGE", "MODE", "DIALECT", "WORKLOAD", "RESULTS")
+KNOWN = (
+    "ENGINE",
+    "ENGINE_IMAGE",
+    "ENGINE_SETTINGS",
+    "RUNTIME",
+    "STAGE",
+    "MODE",
+    "DIALECT",
+    "WORKLOAD",
+    "RESULTS",
+)
 #: slots of 0.6 s: engines start while the backlog's slots pass, and the rest comes live
 TEMPORAL_SCALE = 100.0
 REFUSAL_S_MAX = 60.0
@@ -80,8 +90,9 @@ def engine_check(words: list[str], home: Home, progress: Progress) -> int:
     spec = engine.spec
     workload = given.get("WORKLOAD", next(iter(spec.stages), "traffic"))
     combinations = list(_combinations(spec, workload, given))
+    own = settings_asked(given, [spec], runtime)[spec.name]
     with only_one(home, progress):
-        check = Check(engine, runtime, workload, home, progress)
+        check = Check(engine, own, runtime, workload, home, progress)
         results = check.execute(combinations)
     _print(spec, results)
     failed = [r for r in results if not r.passed]
@@ -117,13 +128,14 @@ class Check:
     def __init__(
         self,
         engine: EngineChoice,
+        settings: dict[str, Any],
         runtime: str,
         workload: str,
         home: Home,
         progress: Progress,
     ) -> None:
-        self.spec, self.engine, self.workload = engine.spec, engine.folder, workload
-        self._choice, self._runtime = engine, runtime
+        self.spec, self.engine, self.workload = engine.spec, engine, workload
+        self._settings, self._runtime = settings, runtime
         self.home, self.progress = home, progress
         stamp = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         self.name = f"engine-check-{stamp}"
@@ -134,8 +146,8 @@ class Check:
         """All combinations on one cluster; nothing is kept where all passed."""
         ready = have_runtime(
             self._runtime,
-            self._choice,
-            self.spec.settings,
+            [self.engine],
+            heap_mb({**self.spec.settings, **self._settings}),
             BROKERS,
             self.folder.path,
             f"file:{self.folder.path}/store",
@@ -185,14 +197,14 @@ class Check:
             warmup_s=0,
             cooldown_s=0,
             brokers=BROKERS,
+            engine_settings=self._settings,
         )
         return RunPlan(
             run_id=f"{self.name}-{number}-{stage}",
             folder=self.folder.run(number, stage),
             settings=settings,
-            spec=self.spec,
+            engine=self.engine,
             execution=execution,
-            engine_folder=self.engine,
             publisher_env=self.golden.publisher_env(),
             backlog=self.golden.backlog,
             owed=self.golden.owed(stage),
@@ -217,15 +229,15 @@ class Check:
         results = []
         for name in ("WORKLOAD", "STAGE", "MODE", "DIALECT"):
             env = {**good, name: "no-such-thing"}
-            says = _refused(runtime, self.engine, self.spec, env)
+            says = _refused(runtime, self.engine, env)
             text = says or f"an unknown {name.lower()} is refused"
             results.append(Result("refusal", name.lower(), "", says is None, text))
         return results
 
 
-def _refused(runtime: Runtime, folder: Path, spec: EngineSpec, env: dict[str, str]) -> str | None:
+def _refused(runtime: Runtime, engine: EngineChoice, env: dict[str, str]) -> str | None:
     try:
-        return _refusal(runtime.try_engine(folder, spec, env, REFUSAL_S_MAX))
+        return _refusal(runtime.try_engine(engine, env, REFUSAL_S_MAX))
     except TollgateError as error:
         return f"cannot be started: {error}"
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from conductor.appliance.presence import HDFS
 from conductor.asked import Asked
+from conductor.engine_choice import Contender
 from conductor.home import Home
 from conductor.java import Java
 from conductor.machine import machine_facts, pins
 from conductor.run_plan import RunPlan
-from contract.engine import Execution, engine_settings_for
 from contract.order import Planned
 from contract.results import BESIDE, SCHEMA, RunFolder
 
@@ -36,7 +36,7 @@ def conditions_asked(
         "started_at": f"{started:%Y-%m-%dT%H:%M:%SZ}",
         "ended_at": None,
         "settings": _common_settings(asked),
-        "variants": [_variant(asked, execution) for execution in asked.executions],
+        "variants": [_variant(asked, contender) for contender in asked.contenders],
         "stages": list(asked.stages),
         "asked_all": asked.all_stages,
         "repeat": asked.repeat,
@@ -60,11 +60,11 @@ def _common_settings(asked: Asked) -> dict[str, Any]:
     return {"workload": settings.workload, "runtime": settings.runtime, **told}
 
 
-def _variant(asked: Asked, execution: Execution) -> dict[str, Any]:
+def _variant(asked: Asked, contender: Contender) -> dict[str, Any]:
     return {
-        **asked.variant(execution).to_json(),
-        "engine_version": asked.spec.version,
-        "settings": engine_settings_for(asked.spec, asked.settings),
+        **contender.variant.to_json(),
+        "engine_version": contender.engine.spec.version,
+        "settings": asked.engine_settings(contender),
     }
 
 
@@ -82,12 +82,11 @@ def run_plan(
     asked: Asked, planned: Planned, folder: RunFolder, campaign_id: str, attempt: int
 ) -> RunPlan:
     """What the run is told."""
-    execution = asked.execution_of(planned.variant)
+    contender = asked.contender(planned.variant)
     return RunPlan(
         run_id=planned.run_id(campaign_id, attempt),
         folder=folder,
-        settings=asked.for_run(planned.stage, execution),
-        spec=asked.spec,
-        execution=execution,
-        engine_folder=asked.engine.folder,
+        settings=asked.for_run(planned.stage, contender),
+        engine=contender.engine,
+        execution=contender.execution,
     )

@@ -157,3 +157,8 @@ def _of_session(session: int) -> list[int]:
         except (ProcessLookupError, PermissionError, psutil.Error):
             continue
     return found
+
+
+def beside(folder: Path, program: str) -> str:
+    """A program of an engine: in its folder where it says `./`, otherwise on the path."""
+    return str(folder / program) if program.startswith("./") else program

@@ -7,16 +7,16 @@ from collections.abc import Iterable
 from conductor.asked import (
     KNOWN,
     Asked,
-    all_stages,
-    choose_engine,
     choose_runtime,
-    number_of,
+    minutes_of,
     read_words,
     repeat_of,
     settings_of,
+    stages_of,
     store_of,
     yes,
 )
+from conductor.engine_choice import Contender, choose_engine, settings_asked
 from conductor.home import Home
 from contract.engine import EngineSpec, Execution
 from contract.errors import UsageError
@@ -42,31 +42,23 @@ def understand_reproduction(words: Iterable[str], home: Home) -> Asked:
     runtime, says = choose_runtime(given)
     engine = choose_engine(given, home, runtime)
     spec = engine.spec
-    executions = _executions(given, spec, quick)
-    stages = all_stages(given, spec)
-    minutes = given.get("MINUTES")
+    own = settings_asked(given, [spec], runtime)[spec.name]
+    contenders = tuple(Contender(engine, each, own) for each in _executions(given, spec, quick))
+    stages = stages_of(given, [spec], "all")
     return Asked(
         verb="reproduce",
         question="Do the paper's claims hold here?",
         stages=stages,
         all_stages=True,
         repeat=repeat_of(given, REPEAT),
-        settings=settings_of(given, spec, executions[0], stages, runtime),
-        engine=engine,
-        executions=executions,
+        settings=settings_of(given, contenders, stages, runtime),
+        contenders=contenders,
         store=store_of(given.get("STORE"), home, runtime),
         runtime_says=f"{runtime}: {says}",
         preliminary=quick,
-        minutes_max=_minutes(minutes) if minutes else None,
+        minutes_max=minutes_of(given),
         fresh=yes("FRESH", given.get("FRESH", "0")),
     )
-
-
-def _minutes(text: str) -> float:
-    minutes = float(number_of("MINUTES", text, float))
-    if not 0 < minutes <= 7 * 24 * 60:
-        raise UsageError(f"MINUTES={text} cannot be; give up to {7 * 24 * 60:,}")
-    return minutes
 
 
 def _executions(given: dict[str, str], spec: EngineSpec, quick: bool) -> tuple[Execution, ...]:

@@ -122,8 +122,7 @@ class Run:
         state = self.runtime.scratch / "state" / self.plan.run_id
         state.mkdir(parents=True)
         self._engine = self.runtime.start_engine(
-            self.plan.engine_folder,
-            self.plan.spec,
+            self.plan.engine,
             self.plan.engine_order(self.runtime.bootstrap_servers, self.topics, str(state)),
             self.plan.folder.logs / "engine.log",
         )

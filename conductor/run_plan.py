@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
+from conductor.engine_choice import EngineChoice
 from contract.engine import (
     EngineOrder,
     EngineSpec,
@@ -26,9 +26,8 @@ class RunPlan:
     run_id: str
     folder: RunFolder
     settings: RunSettings
-    spec: EngineSpec
+    engine: EngineChoice
     execution: Execution
-    engine_folder: Path
     publisher_env: dict[str, str] = field(default_factory=dict)
     #: so many records are there before the engine is
     backlog: int = 0
@@ -38,6 +37,10 @@ class RunPlan:
     beside: tuple[int, ...] = ()
     #: done once the engine has been started: what may overlap with its start ends here
     before_input: Callable[[], None] = lambda: None
+
+    @property
+    def spec(self) -> EngineSpec:
+        return self.engine.spec
 
     def engine_order(self, bootstrap_servers: str, topics: Topics, state_dir: str) -> EngineOrder:
         """What the engine is told."""

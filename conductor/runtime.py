@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from conductor.engine_choice import EngineChoice
 from conductor.evaluating import Evaluator
 from conductor.topics import Cluster
-from contract.engine import EngineOrder, EngineSpec
+from contract.engine import EngineOrder
 
 
 class Running(Protocol):
@@ -90,14 +91,10 @@ class Runtime(Protocol):
     def start_publisher(self, env: Mapping[str, str], log: Path) -> Running:
         """Start the publisher's program."""
 
-    def start_engine(
-        self, folder: Path, spec: EngineSpec, order: EngineOrder, log: Path
-    ) -> Running:
+    def start_engine(self, engine: EngineChoice, order: EngineOrder, log: Path) -> Running:
         """Start every service of the engine; the first one is the engine's own life."""
 
-    def try_engine(
-        self, folder: Path, spec: EngineSpec, env: Mapping[str, str], timeout_s: float
-    ) -> Refusal:
+    def try_engine(self, engine: EngineChoice, env: Mapping[str, str], timeout_s: float) -> Refusal:
         """Start the engine's first service with that environment and see how it ends."""
 
     def dead(self) -> list[Running]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,16 @@ from conductor.appliance.docker_errors import no_image
 from conductor.appliance.images import Image, Tags, read_image, read_images
 from conductor.appliance.kept import read_kept
 from conductor.appliance.project import project_name
-from conductor.appliance.runtime import Appliance, DockerRuntime
+from conductor.appliance.runtime import Appliance, DockerRuntime, engine_role
 from conductor.appliance.sizing import ENGINE_HEAP_MB, sizes_for, usable_cores
-from conductor.artifacts import EMBEDDED, ensure_artifacts, is_complete
-from conductor.asked import EngineChoice
+from conductor.artifacts import ensure_artifacts, folders_of, is_complete
 from conductor.embedded import EmbeddedRuntime
+from conductor.engine_choice import EngineChoice
 from conductor.home import Home
 from conductor.java import Java, find_java
+from conductor.prepared import have_prepared
 from conductor.progress import Progress
 from conductor.runtime import Runtime
-from contract.engine import is_number
 
 #: the images that every campaign in containers runs
 CLUSTER_IMAGES = ("kafka", "hadoop", "influxdb", "cadvisor")
@@ -42,8 +43,8 @@ class Ready:
 
 def have_runtime(
     name: str,
-    choice: EngineChoice,
-    settings: Mapping[str, Any],
+    choices: Sequence[EngineChoice],
+    heap_mb: int | None,
     brokers: int,
     folder: Path,
     store: str,
@@ -51,18 +52,20 @@ def have_runtime(
     java: Java | None,
     progress: Progress,
 ) -> Ready:
-    """Fetch or build what is lacking. `settings` are the engine's, `folder` is the campaign's."""
+    """Fetch or build what is lacking. `heap_mb` is the largest that an engine asks for, and what
+    all of them are sized by; `folder` is the campaign's.
+    """
     if name == "embedded":
         own = java or find_java(home.artifacts)
-        _have_artifacts(home, EMBEDDED, progress)
-        return Ready(lambda scratch: EmbeddedRuntime(home, own, scratch))
-    told = settings.get("memory_mb")
-    heap_mb = int(told) if is_number(told) else ENGINE_HEAP_MB
-    sizes = sizes_for(usable_cores(), psutil.virtual_memory().total, heap_mb)
+        _have_artifacts(home, folders_of(choice.spec for choice in choices), progress)
+        made = have_prepared(choices, home, own, partial(_say, progress))
+        return Ready(lambda scratch: EmbeddedRuntime(home, own, scratch, made))
+    memory_bytes = psutil.virtual_memory().total
+    sizes = sizes_for(usable_cores(), memory_bytes, heap_mb or ENGINE_HEAP_MB)
     with ExitStack() as ends:
         engine = DockerEngine()
         ends.callback(engine.close)
-        images = have_images(engine, choice, home, progress)
+        images = have_images(engine, choices, home, progress)
         kept = read_kept(home, engine, brokers, images)
         ready = Appliance(
             project=project_name(home.path),
@@ -79,40 +82,42 @@ def have_runtime(
 
 
 def have_images(
-    engine: DockerEngine, choice: EngineChoice | None, home: Home, progress: Progress
+    engine: DockerEngine, choices: Sequence[EngineChoice], home: Home, progress: Progress
 ) -> dict[str, str]:
     """Role → tag of every image that a campaign runs; the lacking ones are built."""
     images = read_images(home)
-    wanted = _wanted(choice, images, home)
+    wanted = _wanted(choices, images, home)
     tags: dict[str, str] = {}
-    if choice is not None and choice.image is not None:
-        if not engine.has_image(choice.image):
-            raise no_image(choice.image)
-        tags["engine"] = choice.image
+    for choice in choices:
+        if choice.image is not None:
+            if not engine.has_image(choice.image):
+                raise no_image(choice.image)
+            tags[engine_role(choice)] = choice.image
     built = build(engine, list(wanted.values()), images, home, progress)
     return tags | {role: made.tag for role, made in zip(wanted, built, strict=True)}
 
 
-def lacking_images(choice: EngineChoice, home: Home) -> list[str]:
+def lacking_images(choices: Sequence[EngineChoice], home: Home) -> list[str]:
     """The names of those that would be built first, and of what they are built from."""
     engine = DockerEngine()
     try:
         images = read_images(home)
         builder = Builder(engine, images, Tags(images, home.artifacts_lock), Progress())
-        return [image.name for image in builder.lacking(_wanted(choice, images, home).values())]
+        return [image.name for image in builder.lacking(_wanted(choices, images, home).values())]
     finally:
         engine.close()
 
 
 def _wanted(
-    choice: EngineChoice | None, images: Mapping[str, Image], home: Home
+    choices: Sequence[EngineChoice], images: Mapping[str, Image], home: Home
 ) -> dict[str, Image]:
     """Role → image of ours; a cluster alone has no engine."""
     wanted = {name: images[name] for name in CLUSTER_IMAGES}
-    if choice is not None:
+    if choices:
         wanted["tollgate"] = images["tollgate"]
+    for choice in choices:
         if choice.image is None:
-            wanted["engine"] = engine_image(choice.folder, home, images)
+            wanted[engine_role(choice)] = engine_image(choice.folder, home, images)
     return wanted
 
 
@@ -148,9 +153,12 @@ def build(
 
 
 def _have_artifacts(home: Home, folders: tuple[str, ...], progress: Progress) -> None:
-    def say(sentence: str) -> None:
-        progress.say(f"tollgate: {sentence}")
-
     if not is_complete(home.artifacts_lock, home.artifacts, folders):
         java = find_java(home.artifacts)
-        ensure_artifacts(home.artifacts_lock, home.artifacts, java, say, folders)
+        ensure_artifacts(
+            home.artifacts_lock, home.artifacts, java, partial(_say, progress), folders
+        )
+
+
+def _say(progress: Progress, sentence: str) -> None:
+    progress.say(f"tollgate: {sentence}")

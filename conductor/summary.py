@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from conductor.summary_claims import claims_lines
+from conductor.summary_contest import contest_lines
+from conductor.summary_doubts import doubts_counted, doubts_each
 from conductor.text_table import aligned
 from contract.results import CampaignFolder, read_json
 from contract.workload import load_workload
@@ -21,10 +23,12 @@ def summary_lines(campaign: dict[str, Any], folder: CampaignFolder) -> list[str]
     """What a user reads at the end of a campaign."""
     if campaign["verb"] == "reproduce":
         return claims_lines(campaign, folder)
+    if campaign["verb"] == "compare":
+        return [*contest_lines(campaign), *doubts_counted(campaign, folder)]
     lines = [campaign["question"], ""]
     lines += [f"  {sentence}" for sentence in _answers(campaign)]
     lines += ["", *_table(folder, campaign), ""]
-    lines += _doubts(folder, campaign)
+    lines += doubts_each(campaign, folder)
     return lines
 
 
@@ -103,18 +107,6 @@ def _cores(run: dict[str, Any]) -> str:
     used = [run["resources"].get(name, {}).get("cpu_cores_avg") for name in own]
     told = [cores for cores in used if cores is not None]
     return f"{sum(told):.2f} cores" if told else "–"
-
-
-def _doubts(folder: CampaignFolder, campaign: dict[str, Any]) -> list[str]:
-    lines: list[str] = []
-    for entry in campaign["runs"]:
-        path = folder.path / entry["path"] / "run.json"
-        if path.exists():
-            for doubt in read_json(path)["doubts"]:
-                lines.append(f"{doubt['severity']:<8} {entry['path']}: {doubt['says']}")
-    for doubt in campaign["doubts"]:
-        lines.append(f"{doubt['severity']:<8} {doubt['says']}")
-    return lines
 
 
 def _ms(value: float | None, digits: int = 1) -> str:

@@ -6,13 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from conductor.summary_doubts import doubts_counted
 from conductor.text_table import aligned
 from contract.claims import VERDICT_WORDS, Paper, papers_on
-from contract.results import CampaignFolder, read_json
+from contract.results import CampaignFolder
 from contract.variant import Variant
-
-#: no stage's line grows beyond this
-_DOUBTS_NAMED_MAX = 6
 
 
 def claims_lines(campaign: dict[str, Any], folder: CampaignFolder) -> list[str]:
@@ -25,7 +23,7 @@ def claims_lines(campaign: dict[str, Any], folder: CampaignFolder) -> list[str]:
             told = [c for c in campaign["claims"] if c["claim"] == claim.id]
             lines += [f"  {claim.says}  Paper: {claim.figure}", *_verdicts(told), ""]
         lines += [*_table(campaign, paper), ""]
-    return [*lines, *_doubts(campaign, folder)]
+    return [*lines, *doubts_counted(campaign, folder)]
 
 
 def _tally(campaign: dict[str, Any]) -> Iterator[str]:
@@ -89,24 +87,3 @@ def _table(campaign: dict[str, Any], paper: Paper) -> list[str]:
 def _cell(figure: dict[str, Any]) -> str:
     span = f"{_number(figure['low_ms'])} to {_number(figure['high_ms'])}"
     return f"{_number(figure['p50_ms'])} ({span}; {figure['valid_runs']} of {figure['runs']})"
-
-
-def _doubts(campaign: dict[str, Any], folder: CampaignFolder) -> Iterator[str]:
-    """Each invalid run by itself; warnings, of which a series has many, by how often."""
-    warned: Counter[str] = Counter()
-    for entry in campaign["runs"]:
-        path = folder.path / entry["path"] / "run.json"
-        if not path.exists():
-            yield f"{entry['ended'] or 'not run'}  {entry['path']}"
-            continue
-        doubts = read_json(path)["doubts"]
-        for doubt in doubts:
-            if doubt["severity"] == "invalid":
-                yield f"invalid  {entry['path']} {Variant.of(entry).execution}: {doubt['says']}"
-        warned.update({doubt["id"] for doubt in doubts if doubt["severity"] == "warning"})
-    total = len(campaign["runs"])
-    if warned:
-        told = [f"{name} in {count}" for name, count in warned.most_common(_DOUBTS_NAMED_MAX)]
-        yield f"warning  of {total} runs: {', '.join(told)} (the report says each)"
-    for doubt in campaign["doubts"]:
-        yield f"{doubt['severity']:<8} {doubt['says']}"

@@ -28,8 +28,18 @@ def is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+#: where what `prepare` makes goes, and where the engine finds it
+BUILD_DIR = "BUILD_DIR"
 #: as `instances` of a [[service]]: as many as the run's INSTANCES
 AS_ASKED = "INSTANCES"
+
+
+def _words(raw: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """A list of texts; a single text would be taken for a list of its letters."""
+    given = raw.get(name, [])
+    if not isinstance(given, list) or not all(isinstance(word, str) for word in given):
+        raise ValueError(f"{name} is no list of texts")
+    return tuple(given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +92,10 @@ class EngineSpec:
     services: tuple[Service, ...]
     #: setting → its default
     settings: Mapping[str, Any]
+    #: folders of artifacts.lock whose jars it needs as plain processes
+    artifacts: tuple[str, ...] = ()
+    #: a program and its arguments, run once for each state of the engine's folder; none: nothing
+    prepare: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -113,6 +127,8 @@ class EngineSpec:
                 ),
                 services=tuple(Service.read(s) for s in raw["service"]),
                 settings=dict(raw.get("settings", {})),
+                artifacts=_words(raw, "artifacts"),
+                prepare=_words(raw, "prepare"),
             )
         except KeyError as error:
             raise UsageError(f"{path} does not say {error}: see docs/new-engine.md") from None
@@ -124,6 +140,8 @@ class EngineSpec:
 
     def _contradictions(self) -> Iterator[str]:
         """What is well-formed and yet cannot be."""
+        if not isinstance(self.name, str) or not SERVICE_NAME.fullmatch(self.name):
+            yield f"the engine's name {self.name!r} is not of a-z, 0-9 and -"
         if not self.executions or not self.services:
             yield "an engine has at least one [[execution]] and one [[service]]"
         for each in self.executions:
@@ -329,3 +347,9 @@ def engine_settings_for(spec: EngineSpec, settings: RunSettings) -> dict[str, An
     if "checkpoint_s" in spec.settings:
         chosen["checkpoint_s"] = settings.checkpoint_s
     return chosen
+
+
+def heap_mb(settings: Mapping[str, Any]) -> int | None:
+    """The heap that an engine's settings ask for; None where they name none."""
+    told = settings.get("memory_mb")
+    return int(told) if is_number(told) else None

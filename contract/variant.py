@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -31,3 +31,13 @@ class Variant:
 
     def __str__(self) -> str:
         return f"{self.engine} {self.mode} {self.dialect}"
+
+
+def name_among(variant: Variant, variants: Collection[Variant]) -> str:
+    """As short as tells it from these: its execution, its engine, or both; none for one alone."""
+    engines = [each.engine for each in variants]
+    if len(engines) < 2:
+        return ""
+    if len(set(engines)) == 1:
+        return variant.execution
+    return variant.engine if len(set(engines)) == len(engines) else str(variant)

@@ -7,8 +7,10 @@ from typing import Any
 
 from contract.doubts import RUNS_MIN, Doubt
 from contract.results import CampaignFolder, read_json, sha256_of, write_json
+from contract.variant import Variant, name_among
 from evaluator.claims import claims
 from evaluator.comparisons import effects, figures, prices
+from evaluator.contest import contests, is_contest
 from evaluator.estimates import Samples, samples_of
 
 
@@ -36,6 +38,7 @@ def judged(told: dict[str, Any], samples: Samples) -> dict[str, Any]:
         "figures": figures(samples),
         "prices": prices(samples),
         "effects": effects(samples),
+        "contests": contests(samples, told) if is_contest(told) else [],
         "claims": claims(samples, told["settings"]["workload"]) if tests_claims(told) else [],
         "doubts": [doubt.to_json() for doubt in _doubts(told, samples)],
     }
@@ -56,9 +59,9 @@ def _doubts(told: dict[str, Any], samples: Samples) -> list[Doubt]:
     """A price that nobody asked for (ALONE=1) is lacking to nobody."""
     if len(told["stages"]) < 2:
         return []
-    several = len(samples.variants) > 1
+    planned = [Variant.of(variant) for variant in told["variants"]]
     few = [
-        f"{stage}{f' {variant.execution}' * several} ({count})"
+        f"{f'{stage} {name_among(variant, planned)}'.rstrip()} ({count})"
         for variant in samples.variants
         for stage in samples.stages(variant)
         if (count := len(samples.valid(variant, stage))) < RUNS_MIN

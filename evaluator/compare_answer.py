@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from contract.variant import Variant
-from evaluator.compare_stages import Measure, StageCompared
+from evaluator.compare_stages import A_AND_B, Measure, Names, StageCompared
 
 #: of one stage, of several
 _UNDECIDED = {
@@ -16,24 +16,26 @@ _UNDECIDED = {
 }
 
 
-def sentences(a: Variant, b: Variant, stages: Sequence[StageCompared]) -> list[str]:
+def sentences(
+    a: Variant, b: Variant, stages: Sequence[StageCompared], names: Names = A_AND_B
+) -> list[str]:
     """The answer; where one waits by definition, what to read instead."""
-    said = [f"{answer(stages)}."]
+    said = [f"{answer(stages, names=names)}."]
     if a.dialect != b.dialect and any(stage.contrasts for stage in stages):
         said.append(
-            f"A is {a.dialect}, B {b.dialect}: what is windowed waits for its window's end by "
-            f"definition, so compare `engine`."
+            f"{names.a} is {a.dialect}, {names.b} {b.dialect}: what is windowed waits for its "
+            f"window's end by definition, so compare `engine`."
         )
-        said.append(f"By `engine`: {answer(stages, 'engine')}.")
+        said.append(f"By `engine`: {answer(stages, 'engine', names)}.")
     return said
 
 
-def answer(stages: Sequence[StageCompared], of: Measure = "last") -> str:
+def answer(stages: Sequence[StageCompared], of: Measure = "last", names: Names = A_AND_B) -> str:
     """Of how many stages B is faster or slower, and of how many that is not told."""
     if not stages:
-        return "A and B have no stage in common"
+        return f"{names.a} and {names.b} have no stage in common"
     if len(stages) == 1:
-        return _of_one(stages[0], of)
+        return _of_one(stages[0], of, names)
     count = Counter(stage.verdict(of) for stage in stages)
     rest = ", ".join(
         f"{count[verdict]} {words[count[verdict] > 1]}"
@@ -42,16 +44,22 @@ def answer(stages: Sequence[StageCompared], of: Measure = "last") -> str:
     )
     more, less = sorted(("faster", "slower"), key=lambda verdict: -count[verdict])
     if not count[more]:
-        return f"B is told to be faster or slower than A at none of {len(stages)} stages: {rest}"
-    lead = f"B is {more} than A at {count[more]} of {len(stages)} stages"
+        return (
+            f"{names.b} is told to be faster or slower than {names.a} at none of {len(stages)} "
+            f"stages: {rest}"
+        )
+    lead = f"{names.b} is {more} than {names.a} at {count[more]} of {len(stages)} stages"
     return f"{lead}, {less} at {count[less] or 'none'}{f'; {rest}' * bool(rest)}"
 
 
-def _of_one(stage: StageCompared, of: Measure) -> str:
+def _of_one(stage: StageCompared, of: Measure, names: Names) -> str:
     verdict, name = stage.verdict(of), stage.stage
-    if stage.lacks:
-        return f"B and A cannot be compared: {stage.lacks}"
+    if (lacks := stage.lacks(names)) is not None:
+        return f"{names.b} and {names.a} cannot be compared: {lacks}"
     if verdict in _UNDECIDED:
         words = {"cannot-be-told": "cannot be told", "too-few-runs": "is not told: too few runs"}
-        return f"Whether B is faster or slower than A at {name} {words.get(verdict, 'is not told')}"
-    return f"B is {verdict} than A at {name}"
+        return (
+            f"Whether {names.b} is faster or slower than {names.a} at {name} "
+            f"{words.get(verdict, 'is not told')}"
+        )
+    return f"{names.b} is {verdict} than {names.a} at {name}"

@@ -11,10 +11,10 @@ import numpy as np
 from contract.claims import Statistic
 from contract.variant import Variant
 from evaluator.comparisons import verdict_on
-from evaluator.estimates import Samples
+from evaluator.estimates import EndedRun, Samples
 from evaluator.intervals import Estimate, Sampled, combined, of_runs
 
-Measure = Literal["last", "mean", "engine", "cpu"]
+Measure = Literal["last", "mean", "engine", "cpu", "brokers", "memory"]
 #: what is told of latency; the first is the headline
 LATENCIES: tuple[tuple[Measure, Statistic], ...] = (
     ("last", "p50"),
@@ -22,7 +22,24 @@ LATENCIES: tuple[tuple[Measure, Statistic], ...] = (
     ("engine", "p50"),
     ("last", "p99"),
 )
+#: what is told of resources, and in which unit
+RESOURCES: dict[Measure, str] = {
+    "cpu": "core-ms per 1000 observations",
+    "brokers": "core-ms per 1000 observations",
+    "memory": "MiB",
+}
 _SEED = 20180704
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the two are called."""
+
+    a: str
+    b: str
+
+
+A_AND_B = Names("A", "B")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +47,8 @@ class Contrast:
     """One figure of a stage on both sides; None where it is not known."""
 
     of: Measure
-    #: `mean` is that of the engine's use of CPU over the window
-    statistic: Statistic | Literal["mean"]
+    #: `mean` is that over the window, `max` the largest in it
+    statistic: Statistic | Literal["mean", "max"]
     a: float | None
     b: float | None
     #: B less A
@@ -49,7 +66,7 @@ class Contrast:
         return {
             "of": self.of,
             "statistic": self.statistic,
-            "unit": "core-ms per 1000 observations" if self.of == "cpu" else "ms",
+            "unit": RESOURCES.get(self.of, "ms"),
             "a": self.a,
             "b": self.b,
             "difference": told.value if told else None,
@@ -71,10 +88,9 @@ class StageCompared:
     #: empty where a side has no valid run
     contrasts: tuple[Contrast, ...]
 
-    @property
-    def lacks(self) -> str | None:
+    def lacks(self, names: Names = A_AND_B) -> str | None:
         """A sentence, where there is nothing to compare."""
-        sides = (("A", self.valid_runs_a), ("B", self.valid_runs_b))
+        sides = ((names.a, self.valid_runs_a), (names.b, self.valid_runs_b))
         without = [name for name, valid_runs in sides if not valid_runs]
         return f"no valid run of {self.stage} in {' and '.join(without)}" if without else None
 
@@ -86,12 +102,12 @@ class StageCompared:
         found = self.contrast(of)
         return found.verdict if found and found.verdict else "no-valid-run"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, names: Names = A_AND_B) -> dict[str, Any]:
         return {
             "stage": self.stage,
             "valid_runs": {"a": self.valid_runs_a, "b": self.valid_runs_b},
             "verdict": self.verdict(),
-            "says": self.lacks,
+            "says": self.lacks(names),
             "figures": [contrast.to_json() for contrast in self.contrasts],
         }
 
@@ -114,7 +130,8 @@ def _stage(stage: str, a: _Side, b: _Side, rng: np.random.Generator) -> StageCom
     if not valid_a or not valid_b:
         return StageCompared(stage, valid_a, valid_b, ())
     found = [_latency(stage, a, b, of, statistic, rng) for of, statistic in LATENCIES]
-    return StageCompared(stage, valid_a, valid_b, (*found, _cpu(stage, a, b, rng)))
+    found += [_used(stage, a, b, of, rng) for of in RESOURCES]
+    return StageCompared(stage, valid_a, valid_b, tuple(found))
 
 
 def _latency(
@@ -131,18 +148,25 @@ def _latency(
     return Contrast(of, statistic, _mean(known, "a"), _mean(known, "b"), told, verdict)
 
 
-def _cpu(stage: str, a: _Side, b: _Side, rng: np.random.Generator) -> Contrast:
+def _used(stage: str, a: _Side, b: _Side, of: Measure, rng: np.random.Generator) -> Contrast:
     """Without a verdict; of a single run nothing tells how it would scatter."""
     known = _known(
         {
             # no clock of whole milliseconds is in it
-            name: of_runs([run.cpu_core_ms for run in samples.valid(variant, stage)], readings=0)
+            name: of_runs([_resource(run, of) for run in samples.valid(variant, stage)], readings=0)
             for name, (samples, variant) in (("a", a), ("b", b))
         }
     )
     several = len(known) == 2 and all(sampled.runs > 1 for sampled in known.values())
     told = _less(known, rng) if several else None
-    return Contrast("cpu", "mean", _mean(known, "a"), _mean(known, "b"), told, None)
+    statistic: Literal["mean", "max"] = "max" if of == "memory" else "mean"
+    return Contrast(of, statistic, _mean(known, "a"), _mean(known, "b"), told, None)
+
+
+def _resource(run: EndedRun, of: Measure) -> float | None:
+    if of == "memory":
+        return run.memory_mib
+    return run.brokers_core_ms if of == "brokers" else run.cpu_core_ms
 
 
 def _known(found: Mapping[str, Sampled | None]) -> dict[str, Sampled]:

@@ -26,6 +26,8 @@ _TITLES: dict[tuple[Measure, str], str] = {
     ("engine", "p50"): "engine: median of what the engine itself added, ms",
     ("last", "p99"): "last p99: the 99th percentile, ms",
     ("cpu", "mean"): "CPU of the engine, core-ms for 1,000 observations",
+    ("brokers", "mean"): "CPU of the brokers, core-ms for 1,000 observations",
+    ("memory", "max"): "memory of the engine, the largest, MiB",
 }
 _HEAD = ("", "A", "B", "B − A", "", f"{CONFIDENCE:.0%}", "verdict", "runs")
 _LEFT = (0, 6, 7)
@@ -69,9 +71,9 @@ def _legend(found: Comparison) -> list[str]:
 def _table(stages: Sequence[StageCompared]) -> list[str]:
     """A block a figure, a line a stage; the headline first."""
     if not any(stage.contrasts for stage in stages):
-        return [f"  {stage.lacks}" for stage in stages]
+        return [f"  {stage.lacks()}" for stage in stages]
     blocks: list[str | Row] = [_HEAD]
-    for of, statistic in (*LATENCIES, ("cpu", "mean")):
+    for of, statistic in _TITLES:
         rows = [_row(stage, c) for stage in stages if (c := stage.contrast(of, statistic))]
         title = _TITLES[of, statistic]
         if (of, statistic) == LATENCIES[0]:
@@ -88,7 +90,7 @@ def _table(stages: Sequence[StageCompared]) -> list[str]:
 def _headline(stages: Sequence[StageCompared]) -> Iterator[str | Row]:
     for stage in stages:
         contrast = stage.contrast("last")
-        yield f"  {stage.lacks}" if contrast is None else _row(stage, contrast)
+        yield f"  {stage.lacks()}" if contrast is None else _row(stage, contrast)
 
 
 def _nothing_waits(stages: Sequence[StageCompared]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,7 @@ from evaluator.latency import measures_ms
 from evaluator.resampling import Counts, Histogram
 
 _SEED = 20180701
+_BROKER = re.compile(r"broker-\d+")
 _BATCH_ROWS = 1 << 18
 _QUANTILE = dict(QUANTILES)
 
@@ -67,18 +69,39 @@ class EndedRun:
         return known[0] if len(known) == 1 else known[0] - known[1]
 
     @property
+    def _engine_services(self) -> list[str]:
+        return self.told.get("engine_services") or [self.variant.engine]
+
+    @property
     def cpu_core_ms(self) -> float | None:
         """What all services of the engine used for 1,000 observations; None if one is not told."""
-        services = self.told.get("engine_services") or [self.variant.engine]
-        used = [self._cores(service) for service in services]
-        rate = (self.told.get("throughput") or {}).get("input_per_s")
-        known = [cores for cores in used if cores is not None]
-        return sum(known) / rate * 1e6 if rate and len(known) == len(used) else None
+        return self._core_ms(self._engine_services)
 
-    def _cores(self, service: str) -> float | None:
-        used = (self.told.get("resources") or {}).get(service) or {}
-        cores = used.get("cpu_cores_avg")
-        return None if cores is None else float(cores)
+    @property
+    def brokers_core_ms(self) -> float | None:
+        """The same of all brokers: what an engine asks of them is its doing too."""
+        return self._core_ms([name for name in self._resources if _BROKER.fullmatch(name)])
+
+    @property
+    def memory_mib(self) -> float | None:
+        """The largest memory of each of the engine's services, together."""
+        held = self._used(self._engine_services, "memory_bytes_max")
+        return None if held is None else held / 2**20
+
+    def _core_ms(self, services: Sequence[str]) -> float | None:
+        rate = (self.told.get("throughput") or {}).get("input_per_s")
+        cores = self._used(services, "cpu_cores_avg")
+        return cores / rate * 1e6 if rate and cores is not None else None
+
+    def _used(self, services: Sequence[str], name: str) -> float | None:
+        """Of all of them together; None if it is not told of one."""
+        told = [(self._resources.get(service) or {}).get(name) for service in services]
+        known = [float(value) for value in told if value is not None]
+        return sum(known) if known and len(known) == len(told) else None
+
+    @property
+    def _resources(self) -> dict[str, Any]:
+        return self.told.get("resources") or {}
 
 
 def quantiles_of(statistic: Statistic) -> list[str]:

@@ -19,6 +19,7 @@ Rows = list[dict[str, Any]]
 _KEYS = {
     "figures": ("engine", "mode", "dialect", "stage", "attribution"),
     "prices": ("engine", "mode", "dialect", "stage", "attribution"),
+    "contests": ("a", "b"),
     "effects": ("of", "from", "to", "stage", "attribution"),
     "claims": ("paper", "claim", "engine", "mode", "dialect"),
     "doubts": ("id",),

@@ -15,6 +15,8 @@ SHELL = [
     "images/kafka/entrypoint",
     "images/kafka/topics",
     "images/engines/example/entrypoint",
+    "images/engines/flink/entrypoint",
+    "images/engines/flink/prepare",
     "images/engines/spark/entrypoint",
 ]
 PLAYBOOKS = ["hosts/engine.yml", "hosts/load.yml", "hosts/inventory.yml"]

@@ -63,7 +63,7 @@ def up(home: Home, given: dict[str, str], progress: Progress) -> int:
         )
     with only_one(home, progress):
         engine = DockerEngine()
-        images = have_images(engine, None, home, progress)
+        images = have_images(engine, (), home, progress)
         project = project_name(home.path)
         appliance = Appliance(
             project,

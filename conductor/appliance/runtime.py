@@ -46,16 +46,18 @@ from conductor.appliance.sizing import Sizes
 from conductor.appliance.statistics import StandIn
 from conductor.appliance.users import give_back, passwd_text, run_user, share
 from conductor.brokers import CLOCK_BROKER, check_brokers, kafka_id, wait_for_cluster
+from conductor.engine_choice import EngineChoice
 from conductor.evaluating import Evaluator
 from conductor.interrupts import held
 from conductor.processes import Child
 from conductor.runtime import Refusal, Running
 from conductor.topics import Cluster
-from contract.engine import EngineOrder, EngineSpec
+from contract.engine import EngineOrder
 from contract.errors import ServiceFailed
 
 READY_S_MAX = 120.0
 DAEMONS = ("dockerd", "containerd")
+ENGINE_ROLE = "engine "
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class Appliance:
 
     project: str
     compose_folder: Path
-    #: kafka, hadoop, influxdb, cadvisor, tollgate, engine → tag
+    #: kafka, hadoop, influxdb, cadvisor, tollgate, and `engine_role` of each engine → tag
     images: Mapping[str, str]
     sizes: Sizes
     #: whether the cluster was there before, and stays
@@ -208,15 +210,12 @@ class DockerRuntime:
         file = self._run_file({"publisher": publisher_service(env)})
         return self._start([("publisher", "publisher")], file, log.parent, "")[0]
 
-    def start_engine(
-        self, folder: Path, spec: EngineSpec, order: EngineOrder, log: Path
-    ) -> Running:
+    def start_engine(self, engine: EngineChoice, order: EngineOrder, log: Path) -> Running:
         """Start every service of the engine; what image it is was settled before."""
-        del folder
         Path(order.state_dir).chmod(0o777)
         containers = engine_containers(
-            self._appliance.images["engine"],
-            spec,
+            self._appliance.images[engine_role(engine)],
+            engine.spec,
             order,
             self._appliance.sizes.of["engine"],
             self._subnets["bench"],
@@ -225,13 +224,11 @@ class DockerRuntime:
         names = [(c.service, c.name) for c in containers]
         return self._start(names, file, log.parent, "engine-")[0]
 
-    def try_engine(
-        self, folder: Path, spec: EngineSpec, env: Mapping[str, str], timeout_s: float
-    ) -> Refusal:
+    def try_engine(self, engine: EngineChoice, env: Mapping[str, str], timeout_s: float) -> Refusal:
         """Start the engine's first service with that environment and see how it ends."""
-        del folder
+        image = self._appliance.images[engine_role(engine)]
         size = self._appliance.sizes.of["engine"]
-        refusing = refusing_container(self._appliance.images["engine"], spec, env, size)
+        refusing = refusing_container(image, engine.spec, env, size)
         file = self._run_file({refusing.service: refusing.definition})
         logs = self.scratch / "refusals"
         (running,) = self._start([(refusing.service, "refusal")], file, logs, "")
@@ -354,7 +351,11 @@ class DockerRuntime:
         return {c.labels.get(COMPOSE_SERVICE, ""): c for c in found}
 
     def _environment(self, brokers: int) -> dict[str, str]:
-        images = {f"{name.upper()}_IMAGE": tag for name, tag in self._appliance.images.items()}
+        images = {
+            f"{name.upper()}_IMAGE": tag
+            for name, tag in self._appliance.images.items()
+            if not name.startswith(ENGINE_ROLE)
+        }
         return {
             # a cluster that is kept has no evaluator yet, and compose v2 wants an image of everyone
             "TOLLGATE_IMAGE": "none",
@@ -370,6 +371,11 @@ class DockerRuntime:
             "RESULTS": str(self._folder.parent),
             "SCRATCH": str(self.scratch),
         }
+
+
+def engine_role(engine: EngineChoice) -> str:
+    """What an engine's image is known by among the appliance's."""
+    return f"{ENGINE_ROLE}{engine.spec.name}"
 
 
 def cluster_id(project: str) -> str:

@@ -128,7 +128,11 @@ class Campaign:
     @property
     def name(self) -> str:
         """Its variant, in words."""
-        return f"{self.variant.mode}, {self.variant.dialect}" if self.variant else ""
+        if self.variant is None:
+            return ""
+        engines = {str(told.get("engine")) for told in rows_of(self.json.get("variants"))}
+        engine = f"{self.variant.engine}, " if len(engines) > 1 else ""
+        return f"{engine}{self.variant.mode}, {self.variant.dialect}"
 
     @property
     def one(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from contract.errors import TollgateError
 from contract.results import CampaignFolder, read_json
-from evaluator.report import audit, back, figures, reproduction
+from evaluator.report import audit, back, contest, figures, reproduction
 from evaluator.report.answer import answer, banner
 from evaluator.report.claims import claims_table
 from evaluator.report.courses import course_of
@@ -67,6 +67,9 @@ def _sections(campaign: Campaign) -> list[tuple[str, str, list[Html]]]:
     doubts = ("doubts", "Doubts", audit.doubts_section(campaign))
     if is_reproduction(campaign):
         sections = [*reproduction.sections(campaign), doubts]
+    elif contest.is_contest(campaign):
+        answer_first, *others = contest.sections(campaign)
+        sections = [answer_first, doubts, *others]
     else:
         # of one question: what speaks against its answer stands next to it
         answer_first, *others = _bench_sections(campaign)
@@ -115,10 +118,16 @@ def _top(campaign: Campaign, title: str, links: Sequence[tuple[str, str]]) -> Ht
         el("p", " · ".join(["Tollgate", *said]), class_="eyebrow"),
         el("h1", title),
         banner(campaign),
-        claims_table(campaign) if is_reproduction(campaign) else answer(campaign),
+        _answer(campaign),
         el("nav", *[el("a", name, href=f"#{key}") for key, name in links], aria_label="Contents"),
         class_="top",
     )
+
+
+def _answer(campaign: Campaign) -> Html:
+    if is_reproduction(campaign):
+        return claims_table(campaign)
+    return contest.answer(campaign) if contest.is_contest(campaign) else answer(campaign)
 
 
 def _footer(campaign: Campaign) -> Html:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from contract.errors import UsageError
+from evaluator.report import contest
 from evaluator.report.markup import Html, el, join
 from evaluator.report.material import read_campaign
 from evaluator.report.plot import HALF
@@ -21,11 +22,14 @@ _VIEW_BOX = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 def write_figures(campaign_dir: Path, folder: Path) -> list[Path]:
     """Write each picture of a reproduction below `folder`."""
     campaign = read_campaign(campaign_dir)
-    if campaign.json.get("verb") != "reproduce":
-        raise UsageError("only a reproduction has pictures of its own; a bench has its report")
+    if campaign.json.get("verb") not in ("reproduce", "compare"):
+        raise UsageError(
+            "only reproductions and comparisons have pictures of their own; a bench has its report"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for name, key, panels in pictures(campaign):
+    drawn = contest.pictures(campaign) if contest.is_contest(campaign) else pictures(campaign)
+    for name, key, panels in drawn:
         path = folder / f"{name}.svg"
         draft = path.with_name(f".{path.name}.draft")
         draft.write_text(picture(panels, key), encoding="utf-8")
@@ -37,18 +41,19 @@ def write_figures(campaign_dir: Path, folder: Path) -> list[Path]:
 def picture(panels: Sequence[tuple[str, Html]], key: str) -> str:
     """Panels with their titles, two beside each other, and below them what their marks mean."""
     columns = min(2, len(panels)) or 1
+    across = max([HALF, *(_size(chart)[0] for _, chart in panels)])
     placed, bottom = [], 0.0
     for start in range(0, len(panels), columns):
         row = panels[start : start + columns]
         tall = max(_size(chart)[1] for _, chart in row)
         for column, (title, chart) in enumerate(row):
-            x = column * (HALF + GAP_PX)
+            x = column * (across + GAP_PX)
             placed.append(el("text", title, x=x + 2, y=bottom + 15, class_="title"))
             placed.append(_nested(chart, x, bottom + TITLE_PX))
         bottom += TITLE_PX + tall + GAP_PX
     placed.append(el("text", key, x=2, y=bottom, class_="key"))
     bottom += GAP_PX / 2
-    width = columns * HALF + (columns - 1) * GAP_PX
+    width = columns * across + (columns - 1) * GAP_PX
     return str(
         el(
             "svg",

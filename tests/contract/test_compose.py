@@ -280,4 +280,5 @@ def test_variables_have_the_values_that_the_conductor_knows(
     assert not told["RUN_USER"].startswith("0:"), "containers would run as root"
     # sixteen bytes, as Kafka writes an id
     assert re.fullmatch(r"[A-Za-z0-9_-]{22}", told["CLUSTER_ID"])
-    assert {told[f"{name.upper()}_IMAGE"] for name in IMAGES} == set(IMAGES.values())
+    ours = {name: tag for name, tag in IMAGES.items() if not name.startswith("engine ")}
+    assert {told[f"{name.upper()}_IMAGE"] for name in ours} == set(ours.values())

@@ -28,6 +28,7 @@ def instructions(image: Image) -> list[str]:
 
 def test_every_image_of_the_checkout_is_known() -> None:
     names = {"base", "java", "go", "pyspark", "tollgate", "engines/spark", "engines/example"}
+    names |= {"engines/flink"}
     assert names | set(CLUSTER_IMAGES) == set(IMAGES)
     repositories = [image.repository for image in IMAGES.values()]
     assert len(set(repositories)) == len(repositories)

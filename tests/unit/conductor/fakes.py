@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from conductor.embedded import EmbeddedRuntime
+from conductor.engine_choice import EngineChoice
 from conductor.processes import Child
 from conductor.runtime import Running
 from conductor.topics import Cluster
-from contract.engine import EngineOrder, EngineSpec
+from contract.engine import EngineOrder
 from contract.errors import ServiceFailed
 from contract.results import write_json
 
@@ -206,9 +207,7 @@ class FakeRuntime(EmbeddedRuntime):
     def brokers(self) -> list[Running]:
         return []
 
-    def start_engine(
-        self, _folder: Path, _spec: EngineSpec, order: EngineOrder, _log: Path
-    ) -> Running:
+    def start_engine(self, _engine: EngineChoice, order: EngineOrder, _log: Path) -> Running:
         self.before_engine()
         self.order = order
         self.started.append("engine")

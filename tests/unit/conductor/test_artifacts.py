@@ -74,7 +74,7 @@ def test_a_lock_is_read_line_by_line_without_its_comments(lock: Path) -> None:
 
 def test_the_lock_of_this_checkout_pins_every_jar_by_a_whole_hash() -> None:
     artifacts = read_lock(ROOT / "images" / "artifacts.lock")
-    assert {a.folder for a in artifacts} == {"kafka", "spark-kafka", "hadoop"}
+    assert {a.folder for a in artifacts} == {"kafka", "spark-kafka", "hadoop", "flink"}
     assert all(len(a.sha256) == 64 and int(a.sha256, 16) >= 0 for a in artifacts)
     places = [(a.folder, a.module) for a in artifacts]
     assert len(set(places)) == len(places), "two versions of a module in one class path"

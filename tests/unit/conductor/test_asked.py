@@ -14,12 +14,12 @@ from conductor.asked import (
     DOCKER_BROKERS,
     KNOWN,
     REPEAT_MAX,
-    EngineChoice,
     read_words,
     understand,
 )
+from conductor.engine_choice import EngineChoice
 from conductor.home import Home
-from contract.engine import EngineSpec, engine_settings_for
+from contract.engine import EngineSpec
 from contract.errors import EnvironmentLacking, UsageError
 from tests.unit.conductor.fakes import NO_DOCKER, ROOT
 
@@ -87,7 +87,7 @@ def test_nothing_said_asks_for_the_price_of_the_join(home: Home) -> None:
     asked = understand([], home)
     assert asked.question == "What does join cost?"
     assert (asked.stages, asked.repeat) == (("parse", "join"), 1)
-    assert asked.spec.name == "spark"
+    assert [engine.spec.name for engine in asked.engines] == ["spark"]
     assert asked.store == f"file:{home.results}/store"
     assert asked.runtime_says.startswith("embedded: ")
     assert understand(["STAGE=all"], home).question == "What does each stage cost?"
@@ -126,7 +126,7 @@ def test_only_where_all_stages_are_asked_for_each_is_an_answer(home: Home) -> No
 
 def test_each_run_gets_the_settings_of_its_stage(home: Home) -> None:
     asked = understand(["STAGE=2", "RATE=640", "MODE=micro-batch", "CHECKPOINT=7"], home)
-    parse, join = (asked.for_run(stage, asked.executions[0]) for stage in asked.stages)
+    parse, join = (asked.for_run(stage, asked.contenders[0]) for stage in asked.stages)
     assert (parse.stage, join.stage) == ("parse", "join")
     assert join == asked.settings
     assert (parse.rate, parse.mode, parse.dialect) == (640, "micro-batch", "windowed")
@@ -216,7 +216,8 @@ def test_mode_and_dialect_must_be_a_pair_of_the_engine(home: Home) -> None:
         ([], ("real-time", "eager")),
     ):
         asked = understand(words, home)
-        (execution,) = asked.executions
+        (contender,) = asked.contenders
+        execution = contender.execution
         assert (execution.mode, execution.dialect) == pair
         assert (asked.settings.mode, asked.settings.dialect) == pair
     refused(["MODE=real-time", "DIALECT=windowed"], home, "does not run real-time with windowed")
@@ -224,8 +225,9 @@ def test_mode_and_dialect_must_be_a_pair_of_the_engine(home: Home) -> None:
 
 def test_an_engine_may_be_a_folder_anywhere(mine: Path, home: Home) -> None:
     asked = understand([f"ENGINE={mine}", "STAGE=ingest"], home)
-    assert (asked.engine.folder, asked.settings.engine) == (mine, "mine")
-    assert asked.engine.image is None
+    (engine,) = asked.engines
+    assert (engine.folder, asked.settings.engine) == (mine, "mine")
+    assert engine.image is None
     refused([f"ENGINE={mine.parent}/none"], home, "has no engine.toml")
 
 
@@ -260,7 +262,7 @@ def test_engine_settings_that_cannot_be_are_refused(
 def test_the_checkpoint_interval_is_no_setting_of_one_engine(home: Home) -> None:
     refused(["ENGINE_SETTINGS=checkpoint_s=3"], home, "say CHECKPOINT=3")
     asked = understand(["CHECKPOINT=3"], home)
-    assert engine_settings_for(asked.spec, asked.settings)["checkpoint_s"] == 3
+    assert asked.engine_settings(asked.contenders[0])["checkpoint_s"] == 3
 
 
 def test_a_source_is_the_network_or_something_that_is_there(tmp_path: Path, home: Home) -> None:
@@ -346,7 +348,8 @@ def test_where_an_engine_answers_services_are_containers(home: Home) -> None:
     assert asked.runtime_says == "docker: a Docker engine answers"
     assert asked.store == HDFS
     assert asked.settings.brokers == DOCKER_BROKERS == 5
-    assert asked.engine == EngineChoice(asked.spec, home.engines / "spark")
+    spec = EngineSpec.read(home.engines / "spark" / "engine.toml")
+    assert asked.engines == (EngineChoice(spec, home.engines / "spark"),)
     assert understand(["RUNTIME=docker"], home).runtime_says == "docker: as asked"
     assert understand(["BROKERS=2"], home).settings.brokers == 2
 
@@ -381,9 +384,9 @@ def test_the_appliance_stores_in_its_own_hdfs_or_in_a_folder(tmp_path: Path, hom
 def test_an_engine_without_a_dockerfile_runs_as_a_process_only(mine: Path, home: Home) -> None:
     words = [f"ENGINE={mine}", "STAGE=ingest"]
     refused(words, home, f"{mine} has no Dockerfile")
-    assert understand([*words, "RUNTIME=embedded"], home).engine.folder == mine
+    assert understand([*words, "RUNTIME=embedded"], home).engines[0].folder == mine
     (mine / "Dockerfile").touch()
-    assert understand(words, home).engine.folder == mine
+    assert understand(words, home).engines[0].folder == mine
 
 
 @pytest.fixture
@@ -395,7 +398,7 @@ def image(monkeypatch: pytest.MonkeyPatch, mine: Path) -> list[str]:
         asked.append(name)
         return EngineSpec.read(mine / "engine.toml")
 
-    monkeypatch.setattr("conductor.asked.spec_of_image", spec_of_image)
+    monkeypatch.setattr("conductor.engine_choice.spec_of_image", spec_of_image)
     return asked
 
 
@@ -403,7 +406,8 @@ def image(monkeypatch: pytest.MonkeyPatch, mine: Path) -> list[str]:
 def test_an_engine_may_be_an_image_that_says_what_it_does(image: list[str], home: Home) -> None:
     asked = understand(["ENGINE_IMAGE=somebody/mine:1", "STAGE=all"], home)
     assert image == ["somebody/mine:1"]
-    assert (asked.spec.name, asked.engine.image) == ("mine", "somebody/mine:1")
+    (engine,) = asked.engines
+    assert (engine.spec.name, engine.image) == ("mine", "somebody/mine:1")
     assert asked.settings.engine == "mine"
     assert asked.stages == ("ingest", "parse", "join")
     words = ["ENGINE_IMAGE=somebody/mine:1", "ENGINE=spark"]

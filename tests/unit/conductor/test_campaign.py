@@ -333,11 +333,12 @@ def test_a_campaign_tells_whether_all_stages_were_asked_for(
 
 
 def test_a_runtime_is_had_for_what_was_asked_once_the_machine_was_looked_at(world: World) -> None:
-    campaign = world.campaign("STAGE=2", "BROKERS=2", "CHECKPOINT=7", "ENGINE_SETTINGS=linger_ms=3")
+    words = ["STAGE=2", "BROKERS=2", "CHECKPOINT=7", "ENGINE_SETTINGS=memory_mb=700"]
+    campaign = world.campaign(*words)
     campaign.execute()
-    ((name, choice, settings, brokers, folder, store, home, java, _),) = world.asked
-    assert (name, choice.spec.name, brokers) == ("embedded", "spark", 2)
-    assert (settings["linger_ms"], settings["checkpoint_s"]) == (3, 7)
+    ((name, choices, heap_mb, brokers, folder, store, home, java, _),) = world.asked
+    assert (name, brokers, heap_mb) == ("embedded", 2, 700)
+    assert [choice.spec.name for choice in choices] == ["spark"]
     assert (folder, home) == (campaign.folder.path, world.home)
     assert store == f"file:{world.home.results}/store"
     assert java == Java(Path("/java"), "21")

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from conductor.embedded import EmbeddedRuntime
+from conductor.engine_choice import EngineChoice
 from conductor.home import Home
 from conductor.java import Java
 from conductor.runtime import Refusal
@@ -64,7 +65,7 @@ class Site:
     def started(self, script: str) -> dict[str, int]:
         program(self.engine / "run", script)
         spec = spec_of(Service("main", ("./run", "a"), 1), Service("aide", ("./run",), 1))
-        self.runtime.start_engine(self.engine, spec, ORDER, self.logs / "engine.log")
+        self.runtime.start_engine(EngineChoice(spec, self.engine), ORDER, self.logs / "engine.log")
         return self.runtime.pids()
 
 
@@ -79,7 +80,9 @@ def site(tmp_path: Path) -> Iterator[Site]:
 def test_an_engines_services_are_started_the_first_being_its_life(site: Site) -> None:
     program(site.engine / "run", STAYS)
     spec = spec_of(Service("main", ("./run",), 2), Service("aide", ("./run",), 1))
-    life = site.runtime.start_engine(site.engine, spec, ORDER, site.logs / "engine.log")
+    life = site.runtime.start_engine(
+        EngineChoice(spec, site.engine), ORDER, site.logs / "engine.log"
+    )
     pids = site.runtime.pids()
     assert list(pids) == ["main", "main-2", "aide"]
     assert len(set(pids.values())) == 3
@@ -102,7 +105,7 @@ def test_every_service_of_an_engine_knows_who_it_is_and_where_all_are(site: Site
     program(site.engine / "run", TELLS)
     spec = spec_of(Service("main", ("./run",), 1), Service("aide", ("./run",), None))
     order = replace(ORDER, instances=3)
-    site.runtime.start_engine(site.engine, spec, order, site.logs / "engine.log")
+    site.runtime.start_engine(EngineChoice(spec, site.engine), order, site.logs / "engine.log")
     names = ["main", "aide", "aide-2", "aide-3"]
     assert list(site.runtime.pids()) == names
     told = [place_of(site.logs / f"engine-{name}.log") for name in names]
@@ -122,7 +125,7 @@ def test_only_the_services_that_the_settings_ask_for_are_started(site: Site) -> 
     spec = spec_of(Service("main", ("./run",), 1), aide)
     for master, names in (("local", ["main"]), ("cluster", ["main", "aide"])):
         order = replace(ORDER, engine_settings={"master": master})
-        site.runtime.start_engine(site.engine, spec, order, site.logs / "engine.log")
+        site.runtime.start_engine(EngineChoice(spec, site.engine), order, site.logs / "engine.log")
         assert list(site.runtime.pids()) == names
         site.runtime.end_run()
 
@@ -140,7 +143,9 @@ def test_an_engine_runs_in_its_folder_with_the_contracts_environment(
 def test_programs_of_the_path_are_not_looked_for_beside_the_engine(site: Site) -> None:
     site.engine.mkdir()
     spec = spec_of(Service("main", ("sh", "-c", 'echo "$0 $1"', "x", "y"), 1))
-    child = site.runtime.start_engine(site.engine, spec, ORDER, site.logs / "engine.log")
+    child = site.runtime.start_engine(
+        EngineChoice(spec, site.engine), ORDER, site.logs / "engine.log"
+    )
     until(lambda: child.exit_code() == 0)
     assert child.log_tail() == ["x y"]
 
@@ -251,7 +256,9 @@ def tried(site: Site, script: str, *words: str, timeout_s: float = WAIT_S_MAX) -
 
 def tried_as(site: Site, *command: str, timeout_s: float = WAIT_S_MAX) -> Refusal:
     spec = spec_of(Service("mine", command, 1), Service("not-asked", ("false",), 1))
-    return site.runtime.try_engine(site.engine, spec, {"STAGE": "no-such-thing"}, timeout_s)
+    return site.runtime.try_engine(
+        EngineChoice(spec, site.engine), {"STAGE": "no-such-thing"}, timeout_s
+    )
 
 
 def test_a_refusal_is_what_an_engine_says_on_stderr_and_its_exit_code(site: Site) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from conductor.asked import EngineChoice
 from conductor.engine_check import (
     Result,
     _combinations,
@@ -21,6 +20,7 @@ from conductor.engine_check import (
     _refused,
     engine_check,
 )
+from conductor.engine_choice import EngineChoice
 from conductor.home import Home
 from conductor.progress import Progress
 from conductor.runtime import Refusal
@@ -139,15 +139,18 @@ class Tried(FakeRuntime):
         return self.answer
 
 
+EXAMPLE = EngineChoice(EngineSpec.read(ENGINES / "example" / "engine.toml"), ENGINES / "example")
+
+
 def test_the_runtime_is_asked_and_given_a_minute() -> None:
-    runtime, spec, env = Tried(Refusal(64, "no\n")), spec_of("example"), {"STAGE": "no-such-thing"}
-    assert _refused(runtime, ENGINES / "example", spec, env) is None
-    assert runtime.asked == [(ENGINES / "example", spec, env, 60.0)]
+    runtime, env = Tried(Refusal(64, "no\n")), {"STAGE": "no-such-thing"}
+    assert _refused(runtime, EXAMPLE, env) is None
+    assert runtime.asked == [(EXAMPLE, env, 60.0)]
 
 
 @pytest.mark.parametrize("error", [EnvironmentLacking("no such file"), ServiceFailed("no image")])
 def test_an_engine_that_cannot_be_started_has_not_refused(error: TollgateError) -> None:
-    says = _refused(Tried(error), ENGINES / "example", spec_of("example"), {})
+    says = _refused(Tried(error), EXAMPLE, {})
     assert says == f"cannot be started: {error}"
 
 
@@ -156,12 +159,14 @@ class Checked:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.runtimes: list[str] = []
+        self.settings: list[dict[str, Any]] = []
         self.choices: list[EngineChoice] = []
         monkeypatch.setattr("conductor.engine_check.Check", self._check)
         monkeypatch.setattr("conductor.engine_check.only_one", lambda *_: nullcontext())
 
-    def _check(self, choice: EngineChoice, runtime: str, *_: Any) -> Any:
+    def _check(self, choice: EngineChoice, settings: dict[str, Any], runtime: str, *_: Any) -> Any:
         self.choices.append(choice)
+        self.settings.append(settings)
         self.runtimes.append(runtime)
         result = Result("ingest", "streaming", "eager", True, "9 of 9 outputs")
         return SimpleNamespace(execute=lambda _: [result])
@@ -170,8 +175,13 @@ class Checked:
 @pytest.fixture
 def checked(monkeypatch: pytest.MonkeyPatch) -> Checked:
     """No broker is started."""
-    monkeypatch.setattr("conductor.asked.spec_of_image", lambda _: spec_of("example"))
+    monkeypatch.setattr("conductor.engine_choice.spec_of_image", lambda _: spec_of("example"))
     return Checked(monkeypatch)
+
+
+def test_an_engine_is_checked_as_it_is_set(checked: Checked, home: Home) -> None:
+    assert check(home, "ENGINE=flink", "ENGINE_SETTINGS=join=window") == ExitCode.VALID
+    assert checked.settings == [{"join": "window"}]
 
 
 def check(home: Home, *words: str) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from conductor.engine_choice import EngineChoice
 from conductor.progress import Progress
 from conductor.rehearsal import REHEARSAL_S_MAX, rehearse
 from conductor.run_plan import RunPlan
@@ -30,9 +31,8 @@ class Place:
             run_id="campaign-1-parse",
             folder=RunFolder(folder / "runs" / "1-parse"),
             settings=RunSettings(stage="parse", temporal_scale=120, source="/recorded"),
-            spec=spec,
+            engine=EngineChoice(spec, ENGINES / "spark"),
             execution=spec.executions[0],
-            engine_folder=ENGINES / "spark",
         )
 
     def rehearse(self) -> None:

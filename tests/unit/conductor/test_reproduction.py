@@ -23,7 +23,7 @@ STAGES = ("ingest", "parse", "join", "tumbling", "sliding")
 
 def pairs(home: Home, *words: str) -> list[tuple[str, str]]:
     asked = understand_reproduction(words, home)
-    return [(each.mode, each.dialect) for each in asked.executions]
+    return [(each.variant.mode, each.variant.dialect) for each in asked.contenders]
 
 
 def test_all_stages_are_run_in_every_mode_and_dialect_five_times(home: Home) -> None:

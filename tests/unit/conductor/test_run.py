@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from conductor.engine_check import CheckRun, _execute
+from conductor.engine_choice import EngineChoice
 from conductor.golden import Golden
 from conductor.progress import Progress
 from conductor.run import READY_S_MAX, Run
@@ -41,9 +42,8 @@ class Stage:
             run_id="campaign-1-parse",
             folder=RunFolder(folder / "runs" / "1-parse"),
             settings=RunSettings(stage="parse", warmup_s=2, duration_s=5, cooldown_s=1),
-            spec=spec,
+            engine=EngineChoice(spec, ENGINES / "spark"),
             execution=spec.executions[0],
-            engine_folder=ENGINES / "spark",
             beside=(NO_PID,),
             before_input=lambda: self.settled_after.extend(self.runtime.started),
         )

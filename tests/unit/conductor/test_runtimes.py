@@ -13,8 +13,8 @@ from conductor.appliance.building import Built
 from conductor.appliance.images import Image, read_images
 from conductor.appliance.kept import KeptCluster
 from conductor.appliance.presence import HDFS
-from conductor.asked import EngineChoice
 from conductor.embedded import EmbeddedRuntime
+from conductor.engine_choice import EngineChoice
 from conductor.home import Home
 from conductor.java import Java
 from conductor.progress import Progress
@@ -71,40 +71,40 @@ def test_processes_need_the_jars_of_kafka_and_of_sparks_connector(
     for lock in ("images/artifacts.lock", "requirements.lock"):
         (tmp_path / lock).touch()
     ready = have_runtime(
-        "embedded", SPARK, {}, 3, tmp_path, HDFS, Home(tmp_path), JAVA, workshop.progress
+        "embedded", [SPARK], None, 3, tmp_path, HDFS, Home(tmp_path), JAVA, workshop.progress
     )
     assert workshop.fetched == [("kafka", "spark-kafka")]
     assert ready.docker is None
     made = ready.make(tmp_path / "scratch")
     assert isinstance(made, EmbeddedRuntime)
     workshop.there = True
-    have_runtime("embedded", SPARK, {}, 3, tmp_path, HDFS, home, JAVA, workshop.progress)
+    have_runtime("embedded", [SPARK], None, 3, tmp_path, HDFS, home, JAVA, workshop.progress)
     assert len(workshop.fetched) == 1
 
 
 def test_a_campaign_has_images_of_cluster_evaluator_and_engine(
     workshop: Workshop, home: Home
 ) -> None:
-    tags = have_images(workshop.engine, SPARK, home, workshop.progress)
+    tags = have_images(workshop.engine, [SPARK], home, workshop.progress)
     assert tags == {
         **{name: f"tollgate/{name}:1" for name in ("kafka", "hadoop", "influxdb", "cadvisor")},
         "tollgate": "tollgate/tollgate:1",
-        "engine": "tollgate/engine-spark:1",
+        "engine spark": "tollgate/engine-spark:1",
     }
     assert workshop.fetched == [], "all images are there: no jar is needed"
 
 
 def test_what_would_be_built_is_told_without_building_it(workshop: Workshop, home: Home) -> None:
-    assert lacking_images(SPARK, home) == []
+    assert lacking_images([SPARK], home) == []
     workshop.absent = {"kafka", "engines/spark", "go"}
-    assert lacking_images(SPARK, home) == ["kafka", "engines/spark"]
+    assert lacking_images([SPARK], home) == ["kafka", "engines/spark"]
     given = EngineChoice(SPARK.spec, home.engines, "somebody/mine:7")
-    assert lacking_images(given, home) == ["kafka"]
+    assert lacking_images([given], home) == ["kafka"]
     assert (workshop.built, workshop.fetched, workshop.engine.closed) == ([], [], True)
 
 
 def test_a_cluster_alone_needs_neither_engine_nor_evaluator(workshop: Workshop, home: Home) -> None:
-    tags = have_images(workshop.engine, None, home, workshop.progress)
+    tags = have_images(workshop.engine, (), home, workshop.progress)
     assert set(tags) == {"kafka", "hadoop", "influxdb", "cadvisor"}
 
 
@@ -115,10 +115,10 @@ def test_an_image_that_was_given_is_not_built_and_must_be_there(
     with pytest.raises(
         EnvironmentLacking, match=r"^the Docker engine has no image somebody/mine:7$"
     ):
-        have_images(workshop.engine, choice, home, workshop.progress)
+        have_images(workshop.engine, [choice], home, workshop.progress)
     workshop.engine.images.add("somebody/mine:7")
-    tags = have_images(workshop.engine, choice, home, workshop.progress)
-    assert tags["engine"] == "somebody/mine:7"
+    tags = have_images(workshop.engine, [choice], home, workshop.progress)
+    assert tags["engine spark"] == "somebody/mine:7"
     assert not any(name.startswith("engines/") for name in workshop.built)
 
 
@@ -161,9 +161,9 @@ def docker(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return made
 
 
-@pytest.mark.parametrize(("settings", "heap_mb"), [({"memory_mb": 2048}, 2048), ({}, 1024)])
+@pytest.mark.parametrize(("told", "heap_mb"), [(2048, 2048), (None, 1024)])
 def test_an_engines_container_has_room_for_the_heap_that_it_is_told(
-    settings: dict[str, Any],
+    told: int | None,
     heap_mb: int,
     workshop: Workshop,
     docker: list[Any],
@@ -172,13 +172,11 @@ def test_an_engines_container_has_room_for_the_heap_that_it_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(runtimes, "read_kept", lambda *_: None)
-    ready = have_runtime(
-        "docker", SPARK, settings, 5, tmp_path, HDFS, home, None, workshop.progress
-    )
+    ready = have_runtime("docker", [SPARK], told, 5, tmp_path, HDFS, home, None, workshop.progress)
     ready.make(tmp_path)
     (appliance,) = docker
     assert appliance.sizes.of["engine"].memory_bytes == (heap_mb + 1024) * 1024**2
-    assert (appliance.kept, appliance.images["engine"]) == (False, "tollgate/engine-spark:1")
+    assert (appliance.kept, appliance.images["engine spark"]) == (False, "tollgate/engine-spark:1")
     assert ready.docker == {"version": "20", "cluster_kept": False}
     assert not workshop.engine.closed
 
@@ -191,7 +189,7 @@ def test_a_cluster_that_is_kept_is_told_with_the_engine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(runtimes, "read_kept", lambda *_: KeptCluster("tollgate-0", 5, {}))
-    ready = have_runtime("docker", SPARK, {}, 5, tmp_path, HDFS, home, None, workshop.progress)
+    ready = have_runtime("docker", [SPARK], None, 5, tmp_path, HDFS, home, None, workshop.progress)
     ready.make(tmp_path)
     assert ready.docker == {"version": "20", "cluster_kept": True}
     assert [appliance.kept for appliance in docker] == [True]
@@ -206,7 +204,7 @@ def test_a_connection_is_given_back_when_something_is_lacking(
 
     monkeypatch.setattr(runtimes, "read_kept", refuses)
     with pytest.raises(UsageError, match="`make down` first"):
-        have_runtime("docker", SPARK, {}, 5, tmp_path, HDFS, home, None, workshop.progress)
+        have_runtime("docker", [SPARK], None, 5, tmp_path, HDFS, home, None, workshop.progress)
     assert workshop.engine.closed
 
 
@@ -215,7 +213,6 @@ def test_a_machine_that_is_too_small_is_told_before_anything_is_built(
     workshop: Workshop, tmp_path: Path, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runtimes, "read_kept", lambda *_: None)
-    heap = {"memory_mb": 10**9}
     with pytest.raises(EnvironmentLacking, match="the engine may need"):
-        have_runtime("docker", SPARK, heap, 5, tmp_path, HDFS, home, None, workshop.progress)
+        have_runtime("docker", [SPARK], 10**9, 5, tmp_path, HDFS, home, None, workshop.progress)
     assert workshop.built == []

@@ -118,11 +118,12 @@ def test_few_runs_give_a_difference_and_no_verdict(made: Made) -> None:
         assert verdicts(found) == ["too-few-runs"] * 2
         figures = found["pairs"][0]["stages"][1]["figures"]
         assert figures[0]["low"] > 0 and figures[0]["method"] == method
-        assert figures[-1]["of"] == "cpu" and (figures[-1]["low"] is None) == (repeat == 1)
+        used = [figure for figure in figures if figure["of"] in ("cpu", "brokers", "memory")]
+        assert [figure["low"] is None for figure in used] == [repeat == 1] * 3
         assert "2 have too few runs" in found["pairs"][0]["says"][0]
 
 
-def test_the_tail_and_the_engines_use_of_cpu_are_told(made: Made) -> None:
+def test_the_tail_and_what_is_used_are_told(made: Made) -> None:
     (first, *_) = told(made(SERIES), made(replace(SERIES, draw=1, pace=20.0)))["pairs"][0]["stages"]
     names = [(f["of"], f["statistic"], f["unit"]) for f in first["figures"]]
     cpu = "core-ms per 1000 observations"
@@ -130,13 +131,21 @@ def test_the_tail_and_the_engines_use_of_cpu_are_told(made: Made) -> None:
         *((of, "p50", "ms") for of in ("last", "mean", "engine")),
         ("last", "p99", "ms"),
         ("cpu", "mean", cpu),
+        ("brokers", "mean", cpu),
+        ("memory", "max", "MiB"),
     ]
-    tail, used = first["figures"][3:]
+    tail, used, brokers, memory = first["figures"][3:]
     assert tail["verdict"] == "slower" and tail["difference"] > 30
     run = read_json(CampaignFolder(made(SERIES)).runs()[0].run_json)
     per_1000 = run["resources"]["engine"]["cpu_cores_avg"] / run["throughput"]["input_per_s"] * 1e6
     assert used["a"] == pytest.approx(per_1000, rel=0.2) and used["verdict"] is None
     assert used["low"] < used["difference"] < used["high"]
+    theirs = sum(run["resources"][f"broker-{n}"]["cpu_cores_avg"] for n in (1, 2, 3))
+    expected = theirs / run["throughput"]["input_per_s"] * 1e6
+    assert brokers["a"] == pytest.approx(expected, rel=0.2)
+    assert memory["a"] == pytest.approx(
+        run["resources"]["engine"]["memory_bytes_max"] / 2**20, rel=0.2
+    )
 
 
 def test_a_service_that_was_not_watched_leaves_the_engines_use_untold(made: Made) -> None:

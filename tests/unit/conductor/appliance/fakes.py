@@ -20,7 +20,7 @@ PROJECT = "tollgate-0"
 SUBNET, JUDGE_SUBNET = "198.18.7", "198.18.8"
 IMAGES = {
     name: f"tollgate/{name}:1"
-    for name in ("kafka", "hadoop", "influxdb", "cadvisor", "tollgate", "engine")
+    for name in ("kafka", "hadoop", "influxdb", "cadvisor", "tollgate", "engine mine")
 }
 
 

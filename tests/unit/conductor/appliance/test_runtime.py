@@ -15,6 +15,7 @@ from docker.errors import APIError
 
 from conductor.appliance.answers import namenode_is_ready
 from conductor.appliance.runtime import DockerRuntime, cluster_id, daemons
+from conductor.engine_choice import EngineChoice
 from conductor.runtime import Refusal
 from conductor.runtime import Runtime as RuntimeProtocol
 from contract.engine import EngineSpec, Service
@@ -64,7 +65,7 @@ class Site:
             if service in self.lost:
                 continue
             container = FakeContainer(service, lines=("one", f"last of {service}"))
-            container.image = IMAGES["engine" if service.startswith("engine") else "kafka"]
+            container.image = IMAGES["engine mine" if service.startswith("engine") else "kafka"]
             container.complaints = b"unknown stage\n"
             if service in self.at_once:
                 self.engine.watch.ends(container, self.at_once[service])
@@ -79,7 +80,7 @@ class Site:
         state.mkdir(exist_ok=True)
         order = replace(ORDER, instances=instances, state_dir=str(state))
         log = self.folder / "logs" / "engine.log"
-        return self.runtime.start_engine(self.folder, spec, order, log)
+        return self.runtime.start_engine(EngineChoice(spec, self.folder), order, log)
 
 
 class Shared:
@@ -180,7 +181,7 @@ def test_an_engines_services_are_started_together_the_first_being_its_life(site:
     assert [child.log.name for child in site.runtime.run_children] == [
         f"engine-{name}.log" for name in names
     ]
-    assert {site.defined[f"engine-{name}"]["image"] for name in names} == {IMAGES["engine"]}
+    assert {site.defined[f"engine-{name}"]["image"] for name in names} == {IMAGES["engine mine"]}
 
 
 def test_the_publisher_is_told_by_a_file_beside_its_own(site: Site, tmp_path: Path) -> None:
@@ -282,7 +283,9 @@ def test_a_refusal_is_what_an_engine_says_on_stderr_and_its_exit_code(
     site.runtime.start_brokers(1, 1)
     if code is not None:
         site.at_once["refusal"] = code
-    refusal = site.runtime.try_engine(site.folder, SPEC, {"STAGE": "no-such-thing"}, 0.02)
+    refusal = site.runtime.try_engine(
+        EngineChoice(SPEC, site.folder), {"STAGE": "no-such-thing"}, 0.02
+    )
     assert refusal == Refusal(code, "unknown stage\n")
     assert site.there("refusal").gone
     assert site.defined["refusal"]["environment"]["STAGE"] == "no-such-thing"
@@ -301,7 +304,7 @@ def test_limits_and_images_of_every_service_are_told(site: Site) -> None:
         "memory_bytes": 2048 * 1024**2,
         "cpuset": None,
     }
-    assert facts["images"]["main"]["tag"] == IMAGES["engine"]
+    assert facts["images"]["main"]["tag"] == IMAGES["engine mine"]
     assert facts["images"]["main"]["packages_sha256"] is None
     source = facts["monitoring_source"]
     assert (source["url"], set(source["services"])) == (f"http://{JUDGE_SUBNET}.41:8086", names)
@@ -341,7 +344,7 @@ def test_one_image_is_looked_into_once(site: Site, monkeypatch: pytest.MonkeyPat
 def test_an_engine_that_was_refused_is_none_of_the_services_that_are_watched(site: Site) -> None:
     site.runtime.start_brokers(1, 1)
     site.at_once["refusal"] = 64
-    site.runtime.try_engine(site.folder, SPEC, {}, 0.02)
+    site.runtime.try_engine(EngineChoice(SPEC, site.folder), {}, 0.02)
     services = site.runtime.resource_facts()["monitoring_source"]["services"]
     assert set(services) == {"broker-1", *CLUSTER}
 

@@ -1,6 +1,6 @@
 package tollgate.flink;
 
-/** A total and its relative changes since two earlier slots; NaN where those were 0. A Flink POJO. */
+/** A total, its relative changes since two earlier slots (NaN where those were 0). A Flink POJO. */
 public class Change {
     /** How far back it looks, in slots. */
     public static final int SHORT = 5;

@@ -13,7 +13,8 @@ import org.apache.flink.util.Collector;
 /**
  * The stages that emit the moment the last contributor is in, keyed by location.
  *
- * <p>State of a slot that never becomes whole goes when event time, the slowest partition's, is {@code keptS} past it.
+ * <p>State of a slot that never becomes whole goes when event time, the slowest partition's, is
+ * {@code keptS} past it.
  */
 final class Eager {
     private Eager() {}
@@ -31,7 +32,9 @@ final class Eager {
 
         @Override
         public void open(OpenContext context) {
-            slots = getRuntimeContext().getMapState(new MapStateDescriptor<>("slots", Types.LONG, type));
+            slots =
+                    getRuntimeContext()
+                            .getMapState(new MapStateDescriptor<>("slots", Types.LONG, type));
         }
 
         S of(long second) throws Exception {

@@ -74,10 +74,13 @@ public final class Engine {
         told.put("parallelism.default", Integer.toString(order.parallelism()));
         told.put("restart-strategy.type", "disable");
         told.put("io.tmp.dirs", System.getProperty("java.io.tmpdir"));
-        told.put("execution.checkpointing.interval", Math.round(order.decimal("checkpoint_s") * 1000) + "ms");
+        long checkpointMs = Math.round(order.decimal("checkpoint_s") * 1000);
+        told.put("execution.checkpointing.interval", checkpointMs + "ms");
         told.put("execution.checkpointing.storage", "filesystem");
-        told.put("execution.checkpointing.dir", Path.of(order.stateDir(), "checkpoints").toUri().toString());
-        told.put("execution.checkpointing.unaligned.enabled", Boolean.toString(order.flag("unaligned")));
+        Path checkpoints = Path.of(order.stateDir(), "checkpoints");
+        told.put("execution.checkpointing.dir", checkpoints.toUri().toString());
+        String unaligned = Boolean.toString(order.flag("unaligned"));
+        told.put("execution.checkpointing.unaligned.enabled", unaligned);
         told.put("state.backend.type", "hashmap");
         told.put("execution.buffer-timeout.interval", order.number("buffer_timeout_ms") + "ms");
         told.put("pipeline.object-reuse", Boolean.toString(order.flag("object_reuse")));

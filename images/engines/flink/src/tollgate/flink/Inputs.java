@@ -57,7 +57,8 @@ final class Inputs {
             if (records == null) {
                 records = new Records();
             }
-            Reading reading = records.read(record.topic().equals(flowTopic), record.key(), record.value());
+            boolean isFlow = record.topic().equals(flowTopic);
+            Reading reading = records.read(isFlow, record.key(), record.value());
             if (reading != null) {
                 out.collect(reading);
             }

@@ -86,7 +86,9 @@ public final class Job {
             return;
         }
         DataStream<Total> totals =
-                still(lanes, lane -> lane.location).process(new Eager.Tumbling(keptS)).name("tumbling");
+                still(lanes, lane -> lane.location)
+                        .process(new Eager.Tumbling(keptS))
+                        .name("tumbling");
         if (!order.reaches("sliding")) {
             publish(totals, new Outputs.Totals(out));
             return;
@@ -98,7 +100,9 @@ public final class Job {
                 new Outputs.Changes(out));
     }
 
-    private static <T> KeyedStream<T, String> still(DataStream<T> rows, KeySelector<T, String> key) {
+    /** Rows that stand where their location is, as the stage before was keyed by it too. */
+    private static <T> KeyedStream<T, String> still(
+            DataStream<T> rows, KeySelector<T, String> key) {
         return DataStreamUtils.reinterpretAsKeyedStream(rows, key, Types.STRING);
     }
 

@@ -13,6 +13,7 @@ final class Order implements Serializable {
     static final int REFUSED = 64;
     private static final List<String> STAGES =
             List.of("ingest", "parse", "join", "tumbling", "sliding");
+    private static final List<String> JOINS = List.of("interval", "window");
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private final Map<String, String> env;
@@ -30,6 +31,10 @@ final class Order implements Serializable {
             topics.put(parts[0], parts[parts.length - 1]);
         }
         settings = object("ENGINE_SETTINGS", new TypeReference<Map<String, Object>>() {});
+        Object join = settings.get("join");
+        if (!JOINS.contains(String.valueOf(join))) {
+            throw new Refusal("no join " + join + "; there is " + String.join(", ", JOINS));
+        }
     }
 
     static Order of(Map<String, String> env) throws Refusal {
@@ -47,7 +52,8 @@ final class Order implements Serializable {
         String value = said(name);
         if (!known.contains(value)) {
             String word = name.toLowerCase(java.util.Locale.ROOT);
-            throw new Refusal("no " + word + " " + value + "; there is " + String.join(", ", known));
+            String there = String.join(", ", known);
+            throw new Refusal("no " + word + " " + value + "; there is " + there);
         }
     }
 

@@ -30,10 +30,14 @@ final class Records {
     /** Jackson would take other encodings than UTF-8, too. */
     private static boolean isObject(byte[] value) {
         int at = 0;
-        while (at < value.length && (value[at] == ' ' || value[at] == '\t' || value[at] == '\r' || value[at] == '\n')) {
+        while (at < value.length && isSpace(value[at])) {
             at++;
         }
         return at + 1 < value.length && value[at] == '{' && value[at + 1] != 0;
+    }
+
+    private static boolean isSpace(byte sign) {
+        return sign == ' ' || sign == '\t' || sign == '\r' || sign == '\n';
     }
 
     private static boolean hasPlace(Reading reading, byte[] key) {
@@ -175,8 +179,8 @@ final class Records {
         int hour = digits(text, 11, 13);
         int minute = digits(text, 14, 16);
         int second = digits(text, 17, 19);
-        boolean inADay = hour >= 0 && hour < 24 && minute >= 0 && minute < 60 && second >= 0 && second < 60;
-        if (!inADay || !isDate(text)) {
+        boolean inAnHour = minute >= 0 && minute < 60 && second >= 0 && second < 60;
+        if (!(inAnHour && hour >= 0 && hour < 24 && isDate(text))) {
             return false;
         }
         int micros = 0;

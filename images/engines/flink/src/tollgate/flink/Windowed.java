@@ -25,6 +25,8 @@ import org.apache.flink.util.Collector;
 final class Windowed {
     private static final Duration SLOT = Duration.ofSeconds(1);
 
+    private static final TypeInformation<Total> TOTAL = TypeInformation.of(Total.class);
+
     private Windowed() {}
 
     /** A lane: what flow and speed are joined by. */
@@ -61,7 +63,7 @@ final class Windowed {
     static SingleOutputStreamOperator<Total> tumbling(DataStream<Lane> lanes) {
         return lanes.keyBy(lane -> lane.location, Types.STRING)
                 .window(TumblingEventTimeWindows.of(SLOT))
-                .aggregate(new Sum(), TypeInformation.of(Total.class), TypeInformation.of(Total.class))
+                .aggregate(new Sum(), TOTAL, TOTAL)
                 .filter(Total::isWhole);
     }
 
@@ -86,7 +88,8 @@ final class Windowed {
 
     static final class SameSlot extends ProcessJoinFunction<Reading, Reading, Lane> {
         @Override
-        public void processElement(Reading flow, Reading speed, Context context, Collector<Lane> out) {
+        public void processElement(
+                Reading flow, Reading speed, Context context, Collector<Lane> out) {
             if (flow.second() == speed.second()) {
                 out.collect(Lane.of(flow, speed));
             }
@@ -153,7 +156,8 @@ final class Windowed {
 
     static final class Since extends ProcessWindowFunction<Total, Change, String, TimeWindow> {
         @Override
-        public void process(String location, Context context, Iterable<Total> totals, Collector<Change> out) {
+        public void process(
+                String location, Context context, Iterable<Total> totals, Collector<Change> out) {
             long second = Math.floorDiv(context.window().maxTimestamp(), 1_000L);
             Total now = null;
             Total before = null;
