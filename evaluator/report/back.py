@@ -83,6 +83,9 @@ def settings_section(campaign: Campaign) -> list[Html]:
         ("workload, runtime", f"{run.get('workload')}, {run.get('runtime')}" if run else None),
     ]
     settings = mapping(run.get("settings")) or mapping(campaign.json.get("settings"))
+    if len({v.get("engine") for v in variants}) > 1:
+        # each has its own, which stand side by side
+        settings = {k: v for k, v in settings.items() if k != "engine"}
     pairs += [(LABELS.get(k, k.replace("_", " ")), v) for k, v in settings.items()]
     return [facts(pairs), *_delivery(run)]
 
@@ -115,7 +118,7 @@ def machine_section(campaign: Campaign) -> list[Html]:
 
 def _containers(campaign: Campaign) -> list[Html]:
     """Which image each service ran, and what it was allowed to take."""
-    images, limits = (mapping(campaign.one.get(name)) for name in ("images", "limits"))
+    images, limits = (_of_all_runs(campaign, name) for name in ("images", "limits"))
     if not images:
         return []
     names = ("service", "image", "id", "CPUs", "on cores", "memory")
@@ -134,6 +137,14 @@ def _containers(campaign: Campaign) -> list[Html]:
         rows.append(el("tr", named, *(el("td", cell) for cell in cells)))
     caption = "The image that each service ran, and what it was allowed to take."
     return [el("h3", "Containers and their limits"), data_table(caption, head, rows)]
+
+
+def _of_all_runs(campaign: Campaign, name: str) -> dict[str, Any]:
+    """Service → what is told of it; runs of several engines have several services."""
+    found: dict[str, Any] = {}
+    for view in campaign.runs:
+        found = {**mapping(view.run.get(name)), **found}
+    return found
 
 
 def check_section(campaign: Campaign) -> list[Html]:

@@ -44,6 +44,7 @@ BUDGET_MB = {
     "cadvisor": 170,
     "tollgate": 1350,
     "engine-spark": 970,
+    "engine-flink": 490,
     "engine-example": 210,
 }
 CLUSTER = {
@@ -171,6 +172,20 @@ def test_an_image_is_swapped_in_and_a_lost_datanode_loses_nothing(
     (run,) = tollgate.runs()
     assert run["engine"] == "example" and run["images"]["example"]["tag"] == image
     assert run["outputs"]["expected"] == run["outputs"]["correct"] > 0, ended
+
+
+def test_several_engines_share_a_campaign_and_its_limits(kept: Docker, tollgate: Tollgate) -> None:
+    image = image_of(tollgate, "engine-example")
+    words = ["ENGINES=flink", f"ENGINE_IMAGE={image}", "REPEAT=1", *PARSE]
+    ended = tollgate.run("compare", *words)
+    assert ended.code in (ExitCode.VALID, ExitCode.INVALID), ended
+    flink, example = sorted(tollgate.runs(), key=lambda run: run["engine"], reverse=True)
+    for run in (flink, example):
+        assert run["outputs"]["expected"] == run["outputs"]["correct"] > 0, ended
+    assert flink["engine_services"] == ["jobmanager", "taskmanager"]
+    assert flink["limits"]["taskmanager"] == example["limits"]["example"]
+    assert example["images"]["example"]["tag"] == image
+    assert kept.services() == CLUSTER
 
 
 def test_an_engine_that_is_killed_ends_the_run_and_is_named(

@@ -52,7 +52,8 @@ class Plan:
 
     stages: tuple[str, ...] = ("parse", "join")
     repeat: int = 1
-    variants: tuple[tuple[str, str], ...] = (("real-time", "eager"),)
+    #: mode and dialect, or engine, mode and dialect
+    variants: tuple[tuple[str, ...], ...] = (("real-time", "eager"),)
     verb: str = "bench"
     rate: int = 200
     #: of the run at hand: each begins when the one before it is long over
@@ -82,6 +83,11 @@ class Plan:
     def slots(self) -> int:
         return self.warmup_slots + self.measured_slots + self.cooldown_slots
 
+    @property
+    def planned(self) -> list[Variant]:
+        """Its variants; Spark's where no engine is named."""
+        return [Variant(*("spark", *told)[-3:]) for told in self.variants]
+
     def says(self, number: int, samples: int) -> list[dict[str, Any]]:
         """The doubts of the run of that number."""
         found = []
@@ -97,9 +103,8 @@ class Plan:
 def make_campaign(folder: Path, plan: Plan = Plan()) -> Path:
     """Write the campaign that `plan` describes into `folder`."""
     campaign = CampaignFolder(folder)
-    variants = [Variant("spark", mode, dialect) for mode, dialect in plan.variants]
     listed = []
-    for planned in order_of(plan.stages, variants, plan.repeat, 1):
+    for planned in order_of(plan.stages, plan.planned, plan.repeat, 1):
         number, stage = planned.number, planned.stage
         run_folder = campaign.run(number, stage)
         ended: str | None = "invalid" if number in plan.invalid else "valid"
@@ -524,11 +529,11 @@ def _conditions(folder: Path, plan: Plan, listed: list[dict[str, Any]]) -> dict[
         "settings": {"workload": "traffic", "runtime": "embedded", **_common(plan)},
         "variants": [
             {
-                **Variant("spark", mode, dialect).to_json(),
+                **variant.to_json(),
                 "engine_version": plan.engine_version,
                 "settings": _settings(plan)["engine"],
             }
-            for mode, dialect in plan.variants
+            for variant in plan.planned
         ],
         "stages": list(plan.stages),
         "asked_all": len(plan.stages) > 2,

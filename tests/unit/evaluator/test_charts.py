@@ -50,6 +50,15 @@ def assert_inside(svg: ET.Element) -> None:
             verb="reproduce",
             variants=(("real-time", "eager"), ("micro-batch", "windowed")),
         ),
+        Plan(
+            stages=STAGES,
+            rate=40,
+            invalid=(2,),
+            dead=(5,),
+            bare=(7,),
+            verb="compare",
+            variants=(("real-time", "eager"), ("flink", "streaming", "windowed")),
+        ),
     ],
 )
 def test_every_mark_lies_within_its_chart(tmp_path: Path, plan: Plan) -> None:

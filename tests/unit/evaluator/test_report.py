@@ -17,6 +17,7 @@ from evaluator.report.style import COLOURS
 from tests.unit.evaluator.campaigns import STAGES, Plan, make_campaign
 
 PAIRS = (("real-time", "eager"), ("micro-batch", "windowed"), ("micro-batch", "eager"))
+ENGINES = (("real-time", "eager"), ("flink", "streaming", "eager"))
 PLANS = {
     "two": Plan(),
     "one": Plan(stages=("ingest",)),
@@ -31,6 +32,10 @@ PLANS = {
     "reproduction": Plan(
         stages=STAGES, repeat=3, rate=80, variants=PAIRS, verb="reproduce", invalid=(4,), bare=(9,)
     ),
+    "contest": Plan(
+        stages=STAGES, repeat=3, rate=80, variants=ENGINES, verb="compare", invalid=(4,), bare=(9,)
+    ),
+    "contest-dead": Plan(variants=ENGINES, verb="compare", dead=(1, 2, 3, 4), complete=False),
     "interrupted": Plan(
         stages=STAGES,
         rate=80,
