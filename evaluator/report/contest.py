@@ -152,27 +152,32 @@ def _contrast(campaign: Campaign, part: Campaign, stage: str, of: str, statistic
 def _latencies(campaign: Campaign) -> Html:
     """A row a stage and variant."""
     first = _names(campaign)[0]
+    waits = _any_waits(campaign)
     head = [
         el(
             "tr",
-            el("th", "stage, variant", scope="col", class_="name"),
+            el("th", "stage, variant", scope="col", class_="name left"),
             th("median (95\u202f%)"),
             th(f"less {first}'s"),
             el("th", "so it is", scope="col", class_="left"),
-            th("mean median"),
-            th("engine median"),
+            *([th("engine median")] * waits),
             th("p99"),
-            th("p99 less its"),
+            th(f"less {first}'s"),
             th("p99 outside stalls"),
             th("valid runs"),
         )
     ]
+    engine = " “engine median” leaves out the waiting for a window's end." * waits
     caption = (
-        f"Latencies in ms: means over valid runs with 95{NBSP}% intervals, each for itself. "
-        f"“last” where nothing else is said; “mean” counts as the paper does; “engine” leaves out "
-        f"the waiting for a window's end."
+        f"Latencies in ms (last): means over valid runs with 95{NBSP}% intervals, each for "
+        f"itself.{engine}"
     )
     return data_table(caption, head, _rows(campaign, _latency_cells), "stages")
+
+
+def _any_waits(campaign: Campaign) -> bool:
+    """Whether a variant waits for windows' ends; elsewhere `engine` is `last`."""
+    return any(part.variant and part.variant.dialect != "eager" for part in campaign.parts)
 
 
 def _rows(
@@ -197,19 +202,18 @@ def _latency_cells(campaign: Campaign, part: Campaign, view: StageView) -> list[
     tail = _contrast(campaign, part, view.name, "last", "p99")
     is_first = part is campaign.parts[0]
     verdict = "" if is_first else VERDICTS.get(str(median.get("verdict")), NONE)
-    mean, engine = (view.figures.get(name) or {} for name in ("mean", "engine"))
+    engine = view.figures.get("engine") or {}
     figures = (
         f"{own} ({span})" if span else own,
         "" if is_first else _difference(median),
         verdict,
-        ms_number(number(mean.get("p50_ms"))),
-        ms_number(number(engine.get("p50_ms"))),
+        *([ms_number(number(engine.get("p50_ms")))] * _any_waits(campaign)),
         ms_number(_mean(view, "p99")),
         "" if is_first else _difference(tail),
         ms_number(_mean(view, "p99", "last_outside_stalls")),
     )
     drawn = [
-        el("td", struck(words, view.trusted), class_=None if i == 2 else "num")
+        el("td", struck(words, view.trusted), class_="verdict" if i == 2 else "num")
         for i, words in enumerate(figures)
     ]
     return [*drawn, td(f"{len(view.trusted_runs)} of {len(view.runs)}")]
@@ -235,7 +239,7 @@ def _resources(campaign: Campaign) -> Html:
     """What a thousand observations take."""
     first = _names(campaign)[0]
     heads = [th(words) for _, _, name in _USES for words in (name, f"less {first}'s")]
-    head = [el("tr", el("th", "stage, variant", scope="col", class_="name"), *heads)]
+    head = [el("tr", el("th", "stage, variant", scope="col", class_="name left"), *heads)]
     caption = (
         "CPU in core-milliseconds for 1\u202f000 observations while measuring, of all processes "
         "of the engine and of all brokers; memory: the largest of each of the engine's processes, "
@@ -271,7 +275,7 @@ def _differing(campaign: Campaign) -> list[Html]:
     head = [
         el(
             "tr",
-            el("th", "setting", scope="col", class_="name"),
+            el("th", "setting", scope="col", class_="name left"),
             *[el("th", name, scope="col", class_="left") for name in _names(campaign)],
         )
     ]
@@ -283,7 +287,11 @@ def _differing(campaign: Campaign) -> list[Html]:
         )
         for name in unlike
     ]
-    alike = [f"{name} {plain(told[0][name])}" for name in names if name not in unlike]
+    alike = [
+        f"{name} {plain(told[0][name])}"
+        for name in names
+        if name not in unlike and told[0][name] != ""
+    ]
     common = mapping(campaign.json.get("settings"))
     same = [
         f"{name.replace('_', ' ')} {plain(common.get(name))}"

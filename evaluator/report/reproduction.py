@@ -168,7 +168,8 @@ def parts_section(campaign: Campaign) -> list[Html]:
             "p",
             "Averages, for these add up to that of the latency (mean); medians do not. A window "
             "may close when the first record of a later slot has been appended: no engine can "
-            "know sooner that it is complete, and with several partitions it knows a little later.",
+            "know sooner that it is complete, and with several partitions it knows a little later. "
+            "Each panel has an axis of its own.",
             class_="note",
         ),
     ]
@@ -246,8 +247,8 @@ def prices_section(campaign: Campaign) -> list[Html]:
             "p",
             f"Dots with 95{NBSP}% intervals over independent runs (of single runs: over their "
             "slots, and no verdict); a hollow dot is the whole "
-            "latency of the first stage. A price whose interval holds nought cannot be told from "
-            "zero.",
+            "latency of the first stage. Each panel has an axis of its own. A price whose interval "
+            "holds nought cannot be told from zero.",
             class_="note",
         ),
     ]

@@ -52,7 +52,7 @@ def tell(pid: int, library: Path, command: str) -> None:
     jcmd = shutil.which("jcmd")
     if jcmd is None:
         sys.exit("there is no jcmd on the path: it comes with a JDK")
-    words = [jcmd, str(pid), "JVMTI.agent_load", str(library), command]
+    words = [jcmd, str(pid), "JVMTI.agent_load", str(library), f'"{command}"']
     done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
     if done.returncode != 0 or "return code: 0" not in done.stdout:
         sys.exit(f"process {pid}: {done.stdout.strip()} {done.stderr.strip()}")
