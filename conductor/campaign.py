@@ -104,6 +104,12 @@ class Campaign:
                 f"{self.campaign_id} was begun on another Docker engine, or with another cluster "
                 f"kept; FRESH=1 begins a new campaign"
             )
+        began = self.conditions["pins"].setdefault("engines", ready.engines)
+        if other := [name for name, state in ready.engines.items() if began.get(name) != state]:
+            raise EnvironmentLacking(
+                f"{', '.join(other)} is not what {self.campaign_id} was begun with: its files or "
+                f"its image changed; FRESH=1 begins a new campaign"
+            )
         return ready
 
     def _say(self, sentence: str) -> None:

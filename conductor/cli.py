@@ -196,15 +196,20 @@ def _engine_check(words: list[str]) -> int:
 
 def _doctor(words: list[str]) -> int:
     from conductor.asked import understand
-    from conductor.contest import understand_contest
+    from conductor.contest import is_contest, understand_contest
     from conductor.doctor import examine
     from conductor.home import this_checkout
     from conductor.reproduction import understand_reproduction
 
     home = this_checkout(words)
-    of = {"reproduce": understand_reproduction, "compare": understand_contest}
-    verb = words[0] if words and words[0] in of else None
-    asked = of[verb](words[1:], home) if verb else understand(words, home)
+    if words[:1] in (["reproduce"], ["compare"]):
+        reproducing, words = words[0] == "reproduce", words[1:]
+    else:
+        reproducing = False
+    if reproducing:
+        asked = understand_reproduction(words, home)
+    else:
+        asked = (understand_contest if is_contest(words) else understand)(words, home)
     lines, stopped = examine(asked, home)
     print("\n".join(lines))
     return ExitCode.FAILURE if stopped else ExitCode.VALID

@@ -23,7 +23,7 @@ from conductor.engine_choice import (
     engine_of_image,
     settings_asked,
 )
-from conductor.home import Home
+from conductor.home import Home, path_of
 from contract.chosen import Choice
 from contract.engine import EngineSpec, Execution
 from contract.errors import UsageError, unknown_name
@@ -53,6 +53,11 @@ def understand_contest(words: Iterable[str], home: Home) -> Asked:
     given = {**DEFAULTS, **read_words(words, CONTEST_KNOWN)}
     runtime, says = choose_runtime(given)
     pairs = list(_pairs(given, home, runtime))
+    if len(pairs) < 2:
+        raise UsageError(
+            f"one engine cannot be compared; name two, such as {_EXAMPLE}, or two ways of one: "
+            f"ENGINES=spark:real-time/eager,spark:micro-batch/eager"
+        )
     specs = [engine.spec for engine, _ in pairs]
     own = settings_asked(given, specs, runtime)
     contenders = tuple(
@@ -87,7 +92,7 @@ def _pairs(
         raise unknown_name("DIALECT", str(dialect), DIALECTS)
     known: dict[str, EngineChoice] = {}
     for word in filter(None, given.get("ENGINES", "").split(",")):
-        name, choice = _read(word, home)
+        name, choice = _read(word)
         if name not in known:
             known[name] = engine_named(name, home, runtime)
         yield known[name], _execution(known[name].spec, choice, dialect)
@@ -96,10 +101,10 @@ def _pairs(
         yield engine, engine.spec.choose(None, dialect)
 
 
-def _read(word: str, home: Home) -> tuple[str, Choice]:
+def _read(word: str) -> tuple[str, Choice]:
     """A folder's own name may hold a colon."""
     front, colon, back = word.rpartition(":")
-    if not colon or ("/" in word and (home.path / word / "engine.toml").exists()):
+    if not colon or ("/" in word and (path_of(word) / "engine.toml").exists()):
         return word, Choice()
     return front, Choice.read(back)
 
@@ -116,11 +121,6 @@ def _execution(spec: EngineSpec, choice: Choice, dialect: str | None) -> Executi
 
 def _refuse_twins(contenders: tuple[Contender, ...]) -> None:
     """Figures are told apart by variant, and images by the engine's name."""
-    if len(contenders) < 2:
-        raise UsageError(
-            f"one engine cannot be compared; name two, such as {_EXAMPLE}, or two ways of one: "
-            f"ENGINES=spark:real-time/eager,spark:micro-batch/eager"
-        )
     variants = [each.variant for each in contenders]
     for variant in variants:
         if variants.count(variant) > 1:

@@ -16,6 +16,7 @@ from conductor.asked import Asked
 from conductor.engine_choice import Contender
 from conductor.home import Home, nearest
 from conductor.java import find_java
+from conductor.prepared import is_prepared
 from conductor.runtimes import lacking_images
 from conductor.sources import look_at_source
 from contract.engine import heap_mb
@@ -212,6 +213,8 @@ def _jars(asked: Asked, home: Home) -> tuple[list[str], float]:
         f"java        Java {java.version} ({java.home})",
         f"jars        {'fetched' if fetched else 'to be fetched once'} ({', '.join(folders)})",
     ]
+    if todo := [e.spec.name for e in asked.engines if not is_prepared(e, home, java)]:
+        lines.append(f"engines     to be prepared once: {', '.join(todo)}")
     return lines, 0.0 if fetched else FETCH_S
 
 

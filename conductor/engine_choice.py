@@ -95,19 +95,19 @@ def settings_asked(
 
 def _meant(told: str, specs: Sequence[EngineSpec]) -> tuple[list[EngineSpec], str]:
     """The engines that a setting is for, and its name."""
-    engine, dot, name = told.rpartition(".")
-    if dot:
+    engine, dot, name = told.partition(".")
+    if dot and not any(told in spec.settings for spec in specs):
         named = [spec for spec in specs if spec.name == engine]
         if not named:
             raise unknown_name("engine", engine, [spec.name for spec in specs])
         named[0].check_settings({name: None})
         return named, name
-    meant = [spec for spec in specs if name in spec.settings]
+    meant = [spec for spec in specs if told in spec.settings]
     if not meant:
         of = " and ".join(dict.fromkeys(spec.name for spec in specs))
         known = dict.fromkeys(each for spec in specs for each in spec.settings)
-        raise unknown_name(f"setting of engine {of}", name, known)
-    return meant, name
+        raise unknown_name(f"setting of engine {of}", told, known)
+    return meant, told
 
 
 def _that_know_a_master(master: str, specs: Sequence[EngineSpec], runtime: str) -> list[EngineSpec]:

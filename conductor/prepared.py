@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -53,9 +54,12 @@ def _have(
         draft = Path(scratch, "made")
         draft.mkdir()
         _run(folder, spec, home.environment(java, Path(scratch)) | {BUILD_DIR: str(draft)}, log)
-        for other in target.parent.glob(f"{spec.name}-*"):
-            # of another state, or of another engine of that name
-            shutil.rmtree(other, ignore_errors=True)
+        for other in target.parent.iterdir():
+            # of another state, or of another engine of that name; and what was killed amid its work
+            stale = re.fullmatch(rf"{re.escape(spec.name)}-[0-9a-f]{{{_DIGITS}}}", other.name)
+            killed = other.name.startswith(_DRAFT) and other != Path(scratch)
+            if stale or killed:
+                shutil.rmtree(other, ignore_errors=True)
         draft.replace(target)
     return target
 
@@ -88,6 +92,20 @@ def _target(folder: Path, spec: EngineSpec, home: Home, java: Java) -> Path:
 def _parts(folder: Path, home: Home, java: Java) -> Iterator[bytes]:
     yield f"{java.version} {java.home}".encode()
     yield home.artifacts_lock.read_bytes()
-    for path in files_of(folder, "."):
-        yield f"{path.relative_to(folder)} {os.access(path, os.X_OK)}".encode()
-        yield path.read_bytes()
+    yield state_of(folder).encode()
+
+
+def state_of(folder: Path) -> str:
+    """A hash of all files of an engine's folder."""
+    digest = hashlib.sha256()
+    try:
+        for path in files_of(folder, "."):
+            for part in (_named(path, folder), path.read_bytes()):
+                digest.update(len(part).to_bytes(8, "big") + part)
+    except OSError as error:
+        raise EnvironmentLacking(f"{folder} cannot be read: {error}") from None
+    return digest.hexdigest()
+
+
+def _named(path: Path, folder: Path) -> bytes:
+    return f"{path.relative_to(folder)} {os.access(path, os.X_OK)}".encode()

@@ -17,6 +17,8 @@ ASKED = ("schema", "verb", "settings", "variants", "stages", "repeat", "prelimin
 MADE_WITH = ("machine", "pins")
 #: commits of documentation change no run: `sources_sha256` tells those that might
 _NOT_COMPARED = ("git_commit", "git_dirty")
+#: what is known once the runtime is there, and compared then
+_KNOWN_LATER = ("docker", "engines")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ def differences(told: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     for part in MADE_WITH:
         before, after = told.get(part) or {}, now[part]
         for name in sorted(before.keys() | after.keys()):
-            if name not in _NOT_COMPARED and before.get(name) != after.get(name):
+            if name not in (*_NOT_COMPARED, *_KNOWN_LATER) and before.get(name) != after.get(name):
                 found.append(f"{name} was {_short(before.get(name))}, is {_short(after.get(name))}")
     return found
 

@@ -24,7 +24,7 @@ from conductor.embedded import EmbeddedRuntime
 from conductor.engine_choice import EngineChoice
 from conductor.home import Home
 from conductor.java import Java, find_java
-from conductor.prepared import have_prepared
+from conductor.prepared import have_prepared, state_of
 from conductor.progress import Progress
 from conductor.runtime import Runtime
 
@@ -37,6 +37,8 @@ class Ready:
     """A runtime that can be made once there is a temporary folder."""
 
     make: Callable[[Path], Runtime]
+    #: for campaign.json: engine → a hash of its folder, or the id of its image
+    engines: dict[str, str]
     #: for campaign.json: what the containers' engine is
     docker: dict[str, Any] | None = None
 
@@ -59,7 +61,8 @@ def have_runtime(
         own = java or find_java(home.artifacts)
         _have_artifacts(home, folders_of(choice.spec for choice in choices), progress)
         made = have_prepared(choices, home, own, partial(_say, progress))
-        return Ready(lambda scratch: EmbeddedRuntime(home, own, scratch, made))
+        states = {choice.spec.name: state_of(choice.folder) for choice in choices}
+        return Ready(lambda scratch: EmbeddedRuntime(home, own, scratch, made), states)
     memory_bytes = psutil.virtual_memory().total
     sizes = sizes_for(usable_cores(), memory_bytes, heap_mb or ENGINE_HEAP_MB)
     with ExitStack() as ends:
@@ -76,9 +79,13 @@ def have_runtime(
             store=Path(store.removeprefix("file:")) if store.startswith("file:") else None,
         )
         facts = engine.facts | {"cluster_kept": kept is not None}
+        ids = {
+            choice.spec.name: engine.image_facts(images[engine_role(choice)])["id"]
+            for choice in choices
+        }
         # from here on the runtime has it
         ends.pop_all()
-    return Ready(lambda scratch: DockerRuntime(engine, ready, folder, scratch), facts)
+    return Ready(lambda scratch: DockerRuntime(engine, ready, folder, scratch), ids, facts)
 
 
 def have_images(
@@ -117,15 +124,17 @@ def _wanted(
         wanted["tollgate"] = images["tollgate"]
     for choice in choices:
         if choice.image is None:
-            wanted[engine_role(choice)] = engine_image(choice.folder, home, images)
+            wanted[engine_role(choice)] = engine_image(choice, home, images)
     return wanted
 
 
-def engine_image(folder: Path, home: Home, images: Mapping[str, Image]) -> Image:
+def engine_image(choice: EngineChoice, home: Home, images: Mapping[str, Image]) -> Image:
     """The image of an engine's folder, of the checkout or of somebody else's."""
+    folder = choice.folder
     if folder.is_relative_to(home.engines):
         return images[f"engines/{folder.relative_to(home.engines)}"]
-    return read_image(f"engines/{folder.name.lower()}", folder, folder)
+    # two folders may have one name, two engines of a campaign have not
+    return read_image(f"engines/{choice.spec.name}", folder, folder)
 
 
 def build(

@@ -64,6 +64,8 @@ def _rows(campaign: dict[str, Any]) -> Iterator[tuple[str, ...]]:
             contest, side = _contest_of(campaign, variant)
             told = next(s for s in contest["stages"] if s["stage"] == stage)
             figure = figures.get((variant, stage, "last"))
+            if figure is not None and not figure["valid_runs"]:
+                figure = None  # it is of runs that cannot be trusted
             is_first = variant == variants[0]
             yield (
                 stage if is_first else "",

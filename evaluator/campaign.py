@@ -57,7 +57,7 @@ def tests_claims(told: dict[str, Any]) -> bool:
 
 def _doubts(told: dict[str, Any], samples: Samples) -> list[Doubt]:
     """A price that nobody asked for (ALONE=1) is lacking to nobody."""
-    if len(told["stages"]) < 2:
+    if len(told["stages"]) < 2 and not is_contest(told):
         return []
     planned = [Variant.of(variant) for variant in told["variants"]]
     few = [
@@ -70,8 +70,9 @@ def _doubts(told: dict[str, Any], samples: Samples) -> list[Doubt]:
         return []
     every = len(few) == sum(len(samples.stages(variant)) for variant in samples.variants)
     which = "each stage" if every and len(few) > 2 else ", ".join(few)
+    what = "comparison" if is_contest(told) else "price"
     says = (
-        f"Fewer than {RUNS_MIN} valid runs of {which}: no price that they are part of has a "
+        f"Fewer than {RUNS_MIN} valid runs of {which}: no {what} that they are part of has a "
         f"verdict."
     )
     return [Doubt("few-runs", says)]

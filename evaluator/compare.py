@@ -65,7 +65,7 @@ class Comparison:
 
     @property
     def compared_any(self) -> bool:
-        return any(stage.contrasts for pair in self.pairs for stage in pair.stages)
+        return any(stage.both for pair in self.pairs for stage in pair.stages)
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -21,7 +21,7 @@ def sentences(
 ) -> list[str]:
     """The answer; where one waits by definition, what to read instead."""
     said = [f"{answer(stages, names=names)}."]
-    if a.dialect != b.dialect and any(stage.contrasts for stage in stages):
+    if a.dialect != b.dialect and any(stage.both for stage in stages):
         said.append(
             f"{names.a} is {a.dialect}, {names.b} {b.dialect}: what is windowed waits for its "
             f"window's end by definition, so compare `engine`."

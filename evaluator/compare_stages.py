@@ -85,8 +85,13 @@ class StageCompared:
     stage: str
     valid_runs_a: int
     valid_runs_b: int
-    #: empty where a side has no valid run
+    #: where a side has no valid run, of the other alone
     contrasts: tuple[Contrast, ...]
+
+    @property
+    def both(self) -> bool:
+        """Whether there is something to compare."""
+        return bool(self.valid_runs_a and self.valid_runs_b)
 
     def lacks(self, names: Names = A_AND_B) -> str | None:
         """A sentence, where there is nothing to compare."""
@@ -127,8 +132,6 @@ _Side = tuple[Samples, Variant]
 
 def _stage(stage: str, a: _Side, b: _Side, rng: np.random.Generator) -> StageCompared:
     valid_a, valid_b = (len(samples.valid(variant, stage)) for samples, variant in (a, b))
-    if not valid_a or not valid_b:
-        return StageCompared(stage, valid_a, valid_b, ())
     found = [_latency(stage, a, b, of, statistic, rng) for of, statistic in LATENCIES]
     found += [_used(stage, a, b, of, rng) for of in RESOURCES]
     return StageCompared(stage, valid_a, valid_b, tuple(found))

@@ -70,11 +70,15 @@ def _legend(found: Comparison) -> list[str]:
 
 def _table(stages: Sequence[StageCompared]) -> list[str]:
     """A block a figure, a line a stage; the headline first."""
-    if not any(stage.contrasts for stage in stages):
+    if not any(stage.both for stage in stages):
         return [f"  {stage.lacks()}" for stage in stages]
     blocks: list[str | Row] = [_HEAD]
     for of, statistic in _TITLES:
-        rows = [_row(stage, c) for stage in stages if (c := stage.contrast(of, statistic))]
+        rows = [
+            _row(stage, c)
+            for stage in stages
+            if stage.both and (c := stage.contrast(of, statistic)) is not None
+        ]
         title = _TITLES[of, statistic]
         if (of, statistic) == LATENCIES[0]:
             blocks += [title, *_headline(stages)]
@@ -90,7 +94,10 @@ def _table(stages: Sequence[StageCompared]) -> list[str]:
 def _headline(stages: Sequence[StageCompared]) -> Iterator[str | Row]:
     for stage in stages:
         contrast = stage.contrast("last")
-        yield f"  {stage.lacks()}" if contrast is None else _row(stage, contrast)
+        if contrast is None or not stage.both:
+            yield f"  {stage.lacks()}"
+        else:
+            yield _row(stage, contrast)
 
 
 def _nothing_waits(stages: Sequence[StageCompared]) -> bool:

@@ -93,7 +93,7 @@ def _leaves(where: str, told: Any, found: Any) -> Iterator[Check]:
 
 
 def _otherwise(campaign: dict[str, Any], runs: dict[str, Run]) -> Iterator[Check]:
-    """Figures and prices over several valid runs, from their run.json, by a second computation."""
+    """What is told over several valid runs, from their run.json, by a second computation."""
     values: dict[tuple[Variant, str, str], list[float]] = {}
     for run in runs.values():
         if run.get("valid") is True:
@@ -113,12 +113,32 @@ def _otherwise(campaign: dict[str, Any], runs: dict[str, Run]) -> Iterator[Check
         if min(len(own), len(before)) > 1:
             found = interval({"own": own, "before": before}, {"own": 1.0, "before": -1.0})
             yield from _ends(f"prices {price['stage']} {measure}", price, "price_ms", found)
+    for contest in campaign.get("contests") or []:
+        a, b = Variant.of(contest["a"]), Variant.of(contest["b"])
+        for stage, told in _medians(contest):
+            of_a, of_b = (values.get((v, stage, str(told["of"])), []) for v in (a, b))
+            if min(len(of_a), len(of_b)) > 1:
+                found = interval({"b": of_b, "a": of_a}, {"b": 1.0, "a": -1.0})
+                where = f"contests {b} {stage} {told['of']}"
+                yield from _ends(where, told, "difference", found, ("low", "high"))
+
+
+def _medians(contest: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Stage and figure, of those that are medians."""
+    for stage in contest["stages"]:
+        for told in stage["figures"]:
+            if told["statistic"] == "p50":
+                yield str(stage["stage"]), told
 
 
 def _ends(
-    where: str, told: dict[str, Any], name: str, found: tuple[float, float, float]
+    where: str,
+    told: dict[str, Any],
+    name: str,
+    found: tuple[float, float, float],
+    ends: tuple[str, str] = ("low_ms", "high_ms"),
 ) -> Iterator[Check]:
     size = max(abs(found[0]), found[2] - found[1])
-    for key, value in zip((name, "low_ms", "high_ms"), found, strict=True):
+    for key, value in zip((name, *ends), found, strict=True):
         near = abs(told[key] - value) <= _RELATIVE * size
         yield Check(f"campaign.json {where} {key}, otherwise", told[key], value, agrees=near)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,22 @@ class Record:
         self._engine, self._logs = engine, logs
         self.images: dict[str, dict[str, Any]] = {}
         self.limits: dict[str, dict[str, Any]] = {}
+        #: by id, of whatever run
+        self._known: dict[str, dict[str, Any]] = {}
 
     def note(self, name: str, container: Any) -> None:
         """Look at a container, and once at each image."""
         self.limits[name] = limits_of(container)
         tag, image = container.attrs["Config"]["Image"], container.attrs["Image"]
-        known = {facts["id"]: facts for facts in self.images.values()}
-        if image not in known:
-            known[image] = self._facts(tag, image)
-        self.images[name] = known[image]
+        if image not in self._known:
+            self._known[image] = self._facts(tag, image)
+        self.images[name] = self._known[image]
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Services of a run that is over are none of the next one's."""
+        for name in names:
+            self.images.pop(name, None)
+            self.limits.pop(name, None)
 
     def _facts(self, tag: str, image: str) -> dict[str, Any]:
         # not from the container: to read a file there, the engine mounts all of its mounts, and

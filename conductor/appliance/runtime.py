@@ -99,6 +99,8 @@ class DockerRuntime:
         self._evaluator: Container | None = None
         self._stand_in: StandIn | None = None
         self._record = Record(engine, folder / "logs")
+        #: services of the run before, which it tells of when it is over
+        self._over: list[str] = []
         #: who does containers' work: not the services', but not a stranger's either
         self._daemons = daemons()
         #: given back at the end
@@ -277,6 +279,8 @@ class DockerRuntime:
 
     def watch_resources(self, evidence: Path) -> None:
         """Let the engine's own statistics be noted, in case that cAdvisor misses somebody."""
+        self._record.forget(self._over)
+        self._over = []
 
         def containers() -> dict[str, Any]:
             running = [*self._brokers, *self._aides, *self.run_children]
@@ -299,6 +303,7 @@ class DockerRuntime:
     def end_run(self) -> None:
         """End what the run started; brokers stay."""
         children, self.run_children = self.run_children, []
+        self._over += [child.name for child in children]
         stand_in, self._stand_in = self._stand_in, None
         # each goes though another's end failed
         with ExitStack() as ends:

@@ -171,14 +171,12 @@ def banner(campaign: Campaign) -> Html:
         heading = f"{count} {verb} invalid: what rests on {verb_object(invalid)} is struck out"
         parts.append(el("h2", heading))
         if len(invalid) <= LISTED_MAX:
-            parts.append(el("ul", *[_invalid_item(r) for r in invalid]))
+            parts.append(el("ul", *[_invalid_item(campaign, r) for r in invalid]))
         else:
             parts.append(el("p", el("a", "Each with its reason", href="#doubts"), text(".")))
     if not campaign.complete:
         says = campaign.json.get("says") or "it ended before all its runs did"
-        planned = len(campaign.json.get("stages") or []) * int(
-            number(campaign.json.get("repeat")) or 1
-        )
+        planned = len(rows_of(campaign.json.get("runs")))
         there = f"{whole(len(campaign.runs))} of {plural(planned, 'planned run')} left a folder"
         parts.append(el("h2", "This campaign is incomplete"))
         parts.append(el("p", f"Why: {says}. {there}."))
@@ -192,12 +190,12 @@ def verb_object(runs: list[RunView]) -> str:
     return "it" if len(runs) == 1 else "them alone"
 
 
-def _invalid_item(view: RunView) -> Html:
+def _invalid_item(campaign: Campaign, view: RunView) -> Html:
     says = " ".join(view.reasons)
     failure: Any = dig(view.run, "failure", "says")
     if failure and failure not in says:
         says += f" {failure}"
-    return el("li", el("strong", view.name), text(f": {says}"))
+    return el("li", el("strong", campaign.called(view)), text(f": {says}"))
 
 
 def _campaign_reasons(campaign: Campaign) -> list[str]:

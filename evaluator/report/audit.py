@@ -221,12 +221,12 @@ def doubts_section(campaign: Campaign) -> list[Html]:
     where: dict[tuple[str, str, str], list[str]] = {}
     for name, found in [
         ("the campaign", rows_of(campaign.json.get("doubts"))),
-        *((v.name, rows_of(v.run.get("doubts"))) for v in campaign.runs),
+        *((campaign.called(v), rows_of(v.run.get("doubts"))) for v in campaign.runs),
     ]:
         for doubt in found:
             key = (str(doubt.get("severity")), str(doubt.get("id")), str(doubt.get("says")))
             where.setdefault(key, []).append(name)
-    silent = [v.name for v in campaign.runs if not v.run]
+    silent = [campaign.called(v) for v in campaign.runs if not v.run]
     for name in silent:
         where.setdefault(("invalid", "no-result", "It left no run.json."), []).append(name)
     if not where:
@@ -281,7 +281,7 @@ def _failures(campaign: Campaign) -> list[Html]:
         failure = mapping(view.run.get("failure"))
         if failure:
             tail = [str(line) for line in failure.get("log_tail") or []]
-            parts.append(el("h3", f"{view.name}: {failure.get('service') or NONE}"))
+            parts.append(el("h3", f"{campaign.called(view)}: {failure.get('service') or NONE}"))
             parts.append(el("p", str(failure.get("says") or NONE)))
             if tail:
                 parts.append(el("pre", "\n".join(tail), tabindex=0, aria_label="End of its log"))

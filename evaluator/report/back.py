@@ -7,7 +7,7 @@ from typing import Any
 from evaluator.report.markup import Html, el, text
 from evaluator.report.material import Campaign
 from evaluator.report.table import data_table
-from evaluator.report.words import NONE, dig, mapping, memory, number, plain, rows_of
+from evaluator.report.words import NONE, dig, listed, mapping, memory, number, plain, rows_of
 
 WORDS = (
     (
@@ -79,7 +79,7 @@ def settings_section(campaign: Campaign) -> list[Html]:
         ("repetitions", campaign.json.get("repeat")),
         ("engine", ", ".join(dict.fromkeys(engines)) or None),
         ("mode, dialect", "; ".join(dict.fromkeys(pairs_run)) or None),
-        ("delivery", run.get("delivery")),
+        ("delivery", _deliveries(campaign)),
         ("workload, runtime", f"{run.get('workload')}, {run.get('runtime')}" if run else None),
     ]
     settings = mapping(run.get("settings")) or mapping(campaign.json.get("settings"))
@@ -87,16 +87,33 @@ def settings_section(campaign: Campaign) -> list[Html]:
         # each has its own, which stand side by side
         settings = {k: v for k, v in settings.items() if k != "engine"}
     pairs += [(LABELS.get(k, k.replace("_", " ")), v) for k, v in settings.items()]
-    return [facts(pairs), *_delivery(run)]
+    return [facts(pairs), *_lower_bounds(campaign)]
 
 
-def _delivery(run: dict[str, Any]) -> list[Html]:
-    if run.get("delivery") != "exactly-once":
+def _promises(campaign: Campaign) -> dict[str, str]:
+    """Engine → what it promises after a crash."""
+    told = [view.run for view in campaign.runs if view.run.get("delivery")]
+    return {str(run.get("engine")): str(run["delivery"]) for run in told}
+
+
+def _deliveries(campaign: Campaign) -> str | None:
+    promises = _promises(campaign)
+    if len(set(promises.values())) < 2:
+        return next(iter(promises.values()), None)
+    return "; ".join(f"{engine} {delivery}" for engine, delivery in promises.items())
+
+
+def _lower_bounds(campaign: Campaign) -> list[Html]:
+    promises = _promises(campaign)
+    bound = [engine for engine, delivery in promises.items() if delivery == "exactly-once"]
+    if not bound:
         return []
+    who = "The engine declares" if len(promises) == 1 else f"{listed(bound)}: declared is"
+    here = "here" if len(promises) == 1 else f"of {listed(bound)}"
     says = (
-        "The engine declares exactly-once delivery. If it commits in transactions it appends "
-        "before it commits, and a reader of committed records waits longer: then the latencies "
-        "here are lower bounds."
+        f"{who} exactly-once delivery. If it commits in transactions it appends "
+        f"before it commits, and a reader of committed records waits longer: then the latencies "
+        f"{here} are lower bounds."
     )
     return [el("p", says, class_="note")]
 

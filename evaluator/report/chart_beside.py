@@ -68,8 +68,8 @@ def _line(plot: Plot, row: Beside, y: float) -> list[Html]:
         plot.x.at(v) for v in (row.p5_ms, row.p50_ms, row.p95_ms, row.p99_ms)
     )
     tip = f"{row.name}: median {ms_number(row.p50_ms)}, p99 {ms_number(row.p99_ms)} ms"
-    words = f"{ms_number(row.p50_ms)}"
-    half = text_width(words, 12) / 2
+    words = f"{row.name} {ms_number(row.p50_ms)}"
+    half = text_width(words, 11) / 2
     at = min(max(middle, plot.left + half + 2), plot.right - half)
     return [
         segment(low, y, high, y, f"whisker {look}"),

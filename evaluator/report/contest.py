@@ -76,9 +76,9 @@ def sections(campaign: Campaign) -> list[tuple[str, str, list[Html]]]:
 def pictures(campaign: Campaign) -> list[tuple[str, str, reproduction.Panels]]:
     """The charts that stand for themselves, with their key, as pictures of their own."""
     rows = _drawn(campaign)
-    key = f"{', '.join(_names(campaign))}, from above; dot: median; line: 5th to 95th percentile"
+    key = "dot and figure: median; line: 5th to 95th percentile; thin line to the tick: 99th"
     drawn = beside(rows, WIDE, "beside", "Latency by stage, side by side") if rows else None
-    own = [("side-by-side", f"{key}; tick: 99th", [("Side by side", drawn)])] if drawn else []
+    own = [("side-by-side", key, [("Side by side", drawn)])] if drawn else []
     return [*own, *reproduction.pictures(campaign)]
 
 
@@ -303,6 +303,6 @@ def _differing(campaign: Campaign) -> list[Html]:
     return [
         data_table(caption, head, rows),
         el("p", f"The same for all: {', '.join([*same, *alike])}. The runs were interleaved, "
-                f"in an order shuffled by the seed, and each repetition had brokers of its own.",
+                f"in an order shuffled by the seed, and {campaign.brokers_of}.",
            class_="note"),
     ]  # fmt: skip

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from contract.errors import UsageError
 from contract.results import CampaignFolder, RunFolder, read_json
-from contract.variant import Variant
+from contract.variant import Variant, name_among
 from contract.workload import load_workload, workload_names
 from evaluator.quantities import Floats, flags, floats
 from evaluator.report.words import dig, mapping, number, rows_of
@@ -133,6 +133,20 @@ class Campaign:
         engines = {str(told.get("engine")) for told in rows_of(self.json.get("variants"))}
         engine = f"{self.variant.engine}, " if len(engines) > 1 else ""
         return f"{engine}{self.variant.mode}, {self.variant.dialect}"
+
+    @property
+    def brokers_of(self) -> str:
+        """What its repetitions ran on, in words."""
+        if dig(self.json, "pins", "docker", "cluster_kept") is True:
+            return "all repetitions shared the brokers that were kept up"
+        return "each repetition had brokers of its own"
+
+    def called(self, view: RunView) -> str:
+        """A run's name and, where there are several engines, its own among them."""
+        variants = [part.variant for part in self.parts if part.variant is not None]
+        if len({variant.engine for variant in variants}) < 2 or view.variant is None:
+            return view.name
+        return f"{view.name} ({name_among(view.variant, variants)})"
 
     @property
     def one(self) -> dict[str, Any]:

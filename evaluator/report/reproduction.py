@@ -265,8 +265,8 @@ def repeats_section(campaign: Campaign) -> list[Html]:
     """How far repetitions of the same run agree."""
     several = int(number(campaign.json.get("repeat")) or 1) > 1
     note = (
-        "A dot a run (hollow: invalid, left out of every figure); each repetition had brokers of "
-        "its own, and within it the order was shuffled."
+        f"A dot a run (hollow: invalid, left out of every figure); {campaign.brokers_of}, and "
+        "within each the order was shuffled."
         if several
         else "One run each: how far repetitions agree cannot be seen."
     )

@@ -238,6 +238,14 @@ def test_engine_settings_take_the_kind_of_their_defaults(mine: Path, home: Home)
     assert chosen["fast"] is False
 
 
+def test_a_settings_name_may_hold_a_dot(mine: Path, home: Home) -> None:
+    with (mine / "engine.toml").open("a") as file:
+        file.write('"linger.ms" = 0\n')
+    for name in ("linger.ms", "mine.linger.ms"):
+        asked = understand([f"ENGINE={mine}", f"ENGINE_SETTINGS={name}=5"], home)
+        assert asked.settings.engine_settings == {"linger.ms": 5}
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

@@ -85,6 +85,7 @@ class World:
         self.asked: list[tuple[Any, ...]] = []
         self._given: dict[str, Any] = {}
         self.told = io.StringIO()
+        self.states = ["as it was"] * 50
         self.plans: list[RunPlan] = []
 
     # as the evaluator
@@ -145,7 +146,8 @@ class World:
 
     def have_runtime(self, *asked: Any) -> Ready:
         self.asked.append(asked)
-        return Ready(self.make, {"version": "20"} if asked[0] == "docker" else None)
+        docker = {"version": "20"} if asked[0] == "docker" else None
+        return Ready(self.make, {"spark": self.states.pop(0)}, docker)
 
     def make(self, _scratch: Path) -> FakeRuntime:
         return self.runtime
@@ -343,6 +345,15 @@ def test_a_runtime_is_had_for_what_was_asked_once_the_machine_was_looked_at(worl
     assert store == f"file:{world.home.results}/store"
     assert java == Java(Path("/java"), "21")
     assert campaign.conditions["pins"]["docker"] is None
+
+
+def test_an_engine_that_changes_between_repetitions_ends_the_campaign(world: World) -> None:
+    world.states = ["as it was", "edited"]
+    campaign = world.campaign("STAGE=2", "REPEAT=2")
+    with pytest.raises(EnvironmentLacking, match=r"spark is not what .* its files or its image"):
+        campaign.execute()
+    assert campaign.conditions["pins"]["engines"] == {"spark": "as it was"}
+    assert [run["ended"] for run in campaign.conditions["runs"]] == ["valid", "valid", None, None]
 
 
 @pytest.mark.usefixtures("docker")

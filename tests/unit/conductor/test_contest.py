@@ -76,6 +76,7 @@ def test_settings_are_for_all_that_know_them_or_for_one(home: Home) -> None:
     ("says", "words"),
     [
         ("one engine cannot be compared", ["ENGINES=spark"]),
+        ("one engine cannot be compared", ["ENGINES=", "ENGINE_SETTINGS=x=1"]),
         ("spark real-time eager is named twice", ["ENGINES=spark,spark"]),
         ("unknown engine 'flnik'; did you mean flink?", ["ENGINES=spark,flnik"]),
         ("did you mean streaming/eager?", ["ENGINES=spark,flink:streming/eager"]),

@@ -11,7 +11,7 @@ from conductor import prepared
 from conductor.engine_choice import EngineChoice
 from conductor.home import Home
 from conductor.java import Java
-from conductor.prepared import have_prepared, is_prepared
+from conductor.prepared import have_prepared, is_prepared, state_of
 from contract.engine import EngineSpec, Execution, Service
 from contract.errors import EnvironmentLacking
 
@@ -83,6 +83,21 @@ def test_another_state_of_its_folder_is_prepared_anew_and_the_old_goes(workshop:
     assert not is_prepared(workshop.choice, workshop.home, workshop.java)
     assert workshop.have() != after
     assert not is_prepared(workshop.choice, workshop.home, replace(workshop.java, version="21"))
+
+
+def test_what_is_anothers_stays_and_what_was_killed_goes(workshop: Workshop) -> None:
+    place = workshop.home.artifacts / "prepared"
+    for name in ("mine-fast-0123456789ab", "mine-0123456789ab", ".draft-killed"):
+        (place / name).mkdir(parents=True)
+    assert workshop.left != [workshop.have().name]
+    assert "mine-fast-0123456789ab" in workshop.left and len(workshop.left) == 2
+
+
+def test_a_folders_state_is_that_of_all_its_files(workshop: Workshop) -> None:
+    before = state_of(workshop.engine)
+    assert state_of(workshop.engine) == before
+    (workshop.engine / "prepare").chmod(0o644)
+    assert state_of(workshop.engine) != before
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,12 @@ from conductor.embedded import EmbeddedRuntime
 from conductor.engine_choice import EngineChoice
 from conductor.home import Home
 from conductor.java import Java
+from conductor.prepared import state_of
 from conductor.progress import Progress
 from conductor.runtimes import build, engine_image, have_images, have_runtime, lacking_images
 from contract.engine import EngineSpec
 from contract.errors import EnvironmentLacking, UsageError
-from tests.unit.conductor.appliance.fakes import FakeEngine
+from tests.unit.conductor.appliance.fakes import FakeEngine, id_of
 from tests.unit.conductor.fakes import ENGINES
 
 JAVA = Java(Path("/java"), "21")
@@ -54,6 +56,7 @@ class Workshop:
 
     def build(self, wanted: list[Image], _logs: Path) -> list[Built]:
         self.built += [image.name for image in wanted]
+        self.engine.images |= {f"{image.repository}:1" for image in wanted}
         return [Built(image, f"{image.repository}:1", None, 1000) for image in wanted]
 
 
@@ -75,6 +78,7 @@ def test_processes_need_the_jars_of_kafka_and_of_sparks_connector(
     )
     assert workshop.fetched == [("kafka", "spark-kafka")]
     assert ready.docker is None
+    assert ready.engines == {"spark": state_of(SPARK.folder)}
     made = ready.make(tmp_path / "scratch")
     assert isinstance(made, EmbeddedRuntime)
     workshop.there = True
@@ -137,16 +141,18 @@ def test_only_what_a_lacking_image_is_made_of_is_fetched(workshop: Workshop, hom
 
 def test_an_engines_image_is_that_of_its_folder(home: Home, tmp_path: Path) -> None:
     images = read_images(home)
-    assert engine_image(ENGINES / "spark", home, images) is images["engines/spark"]
-    mine = tmp_path / "Mine"
+    assert engine_image(SPARK, home, images) is images["engines/spark"]
+    mine = tmp_path / "Folder"
     mine.mkdir()
     (mine / "Dockerfile").write_text("ARG BASE\nFROM ${BASE}\nCOPY run /opt/\n")
-    image = engine_image(mine, home, images)
+    # two folders may have one name; two engines of a campaign have not
+    choice = EngineChoice(replace(SPARK.spec, name="mine"), mine)
+    image = engine_image(choice, home, images)
     assert (image.repository, image.root) == ("tollgate/engine-mine", mine)
     assert (image.parents, image.sources) == (("base",), ("run",))
     (mine / "Dockerfile").unlink()
     with pytest.raises(UsageError, match="Dockerfile cannot be read"):
-        engine_image(mine, home, images)
+        engine_image(choice, home, images)
 
 
 @pytest.fixture
@@ -178,6 +184,7 @@ def test_an_engines_container_has_room_for_the_heap_that_it_is_told(
     assert appliance.sizes.of["engine"].memory_bytes == (heap_mb + 1024) * 1024**2
     assert (appliance.kept, appliance.images["engine spark"]) == (False, "tollgate/engine-spark:1")
     assert ready.docker == {"version": "20", "cluster_kept": False}
+    assert ready.engines == {"spark": id_of("tollgate/engine-spark:1")}
     assert not workshop.engine.closed
 
 

@@ -163,7 +163,9 @@ def test_invalid_runs_are_left_out(made: Made, capsys: pytest.CaptureFixture[str
     found = told(usual, made(hurt))
     parse, join = found["pairs"][0]["stages"]
     assert parse["verdict"] == "too-few-runs" and parse["valid_runs"] == {"a": 3, "b": 2}
-    assert join["says"] == "no valid run of join in B" and join["figures"] == []
+    assert join["says"] == "no valid run of join in B" and join["verdict"] == "no-valid-run"
+    alone = [(f["a"] is None, f["b"], f["difference"], f["verdict"]) for f in join["figures"]]
+    assert set(alone) == {(False, None, None, None)}, "what A has is told, and nothing else"
     doubts = {d["id"]: (d["severity"], d["a"], d["b"]) for d in found["pairs"][0]["doubts"]}
     assert doubts["outputs-wrong"] == ("invalid", 0, 2)
     assert doubts["engine-died"] == ("invalid", 0, 1)

@@ -311,6 +311,19 @@ def test_limits_and_images_of_every_service_are_told(site: Site) -> None:
     assert json.loads(json.dumps(facts, allow_nan=False)) == facts
 
 
+def test_a_run_tells_nothing_of_the_run_before(site: Site) -> None:
+    site.runtime.start_brokers(1, 1)
+    site.runtime.watch_resources(site.folder)
+    site.start_engine(instances=1)
+    site.runtime.end_run()
+    assert "main" in site.runtime.resource_facts()["limits"], "it is told once it is over"
+    site.runtime.watch_resources(site.folder)
+    facts = site.runtime.resource_facts()
+    own = {"broker-1", *CLUSTER}
+    assert set(facts["limits"]) == set(facts["images"]) == own
+    assert set(facts["monitoring_source"]["services"]) == own
+
+
 def test_an_image_is_what_a_service_ran_whatever_its_tag_is_now(site: Site) -> None:
     # the same tag was given to a newer image while the campaign ran
     container = FakeContainer("broker-1")

@@ -12,6 +12,9 @@ import sun.misc.Signal;
 
 /** The engine's program: environment in, one of Flink's two processes, SIGTERM out. */
 public final class Engine {
+    /** Windowed sliding has an exchange before its join (of two inputs), one before each window. */
+    private static final int EXCHANGES_MAX = 4;
+
     private Engine() {}
 
     public static void main(String[] arguments) throws Exception {
@@ -66,8 +69,9 @@ public final class Engine {
         told.put("taskmanager.memory.framework.heap.size", "64m");
         told.put("taskmanager.memory.framework.off-heap.size", "64m");
         told.put("taskmanager.memory.managed.size", "0m");
-        told.put("taskmanager.memory.network.min", "64m");
-        told.put("taskmanager.memory.network.max", "64m");
+        String network = networkMb(order.parallelism(), slots) + "m";
+        told.put("taskmanager.memory.network.min", network);
+        told.put("taskmanager.memory.network.max", network);
         told.put("taskmanager.memory.jvm-metaspace.size", "128m");
         told.put("taskmanager.memory.jvm-overhead.min", "64m");
         told.put("taskmanager.memory.jvm-overhead.max", "64m");
@@ -87,6 +91,12 @@ public final class Engine {
         told.put("pipeline.generic-types", "false");
         told.put("pipeline.auto-watermark-interval", order.number("watermark_interval_ms") + "ms");
         return told;
+    }
+
+    /** Buffers of 32 KiB for the exchanges of so many slots with all others: 64 MiB or more. */
+    private static long networkMb(int parallelism, int slots) {
+        long buffers = (long) slots * EXCHANGES_MAX * (4L * (parallelism + 1) + 4L);
+        return Math.max(64, buffers / 32 + 1);
     }
 
     private static String host(String address) {

@@ -76,7 +76,7 @@ public final class Job {
 
     /** Every stage is keyed by location: one exchange serves all of them. */
     private void eager(DataStream<Reading> readings) {
-        long keptS = Math.max(1, order.number("state_kept_ms") / 1_000);
+        long keptS = Math.max(1, (order.number("state_kept_ms") + 999) / 1_000);
         DataStream<Lane> lanes =
                 readings.keyBy(reading -> reading.location, Types.STRING)
                         .process(new Eager.Join(keptS))

@@ -35,6 +35,11 @@ final class Order implements Serializable {
         if (!JOINS.contains(String.valueOf(join))) {
             throw new Refusal("no join " + join + "; there is " + String.join(", ", JOINS));
         }
+        for (String name : List.of("watermark_interval_ms", "idle_ms")) {
+            if (!(settings.get(name) instanceof Number) || number(name) < 1) {
+                throw new Refusal(name + " " + settings.get(name) + " is no whole millisecond");
+            }
+        }
     }
 
     static Order of(Map<String, String> env) throws Refusal {
