@@ -428,6 +428,19 @@ def test_a_reproduction_goes_on_where_it_was_interrupted(world: World) -> None:
     assert len({plan.run_id for plan in world.plans}) == 6
 
 
+@pytest.mark.usefixtures("docker")
+def test_one_in_containers_goes_on_too_unless_an_engine_changed(world: World) -> None:
+    before = interrupted(world, 3, *QUICK)
+    after = world.reproduction(*QUICK)
+    go_on(after, lambda _: None)
+    assert after.campaign_id == before.campaign_id
+    world.states = ["edited"]
+    with pytest.raises(EnvironmentLacking, match="FRESH=1 begins a new campaign"):
+        after.execute()
+    world.states = ["as it was"]
+    assert after.execute()["complete"] is True
+
+
 def test_a_reproduction_that_was_killed_goes_on_too(world: World) -> None:
     before = world.reproduction(*QUICK)
     first, second = before.order[:2]
