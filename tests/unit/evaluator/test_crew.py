@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,11 @@ def until(holds: Callable[[], bool]) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_whoever_ends_takes_the_workers_along(number: signal.Signals, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.unit.evaluator.crew_program", str(tmp_path)]
-    with subprocess.Popen(command, cwd=HOME, stderr=subprocess.PIPE, text=True) as program:
+    # what was started in the background passes on that it does not hear SIGINT
+    hears = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(
+        command, cwd=HOME, stderr=subprocess.PIPE, text=True, preexec_fn=hears
+    ) as program:
         until(lambda: len(list(tmp_path.iterdir())) == 2)
         program.send_signal(number)
         _, said = program.communicate(timeout=PATIENCE_S)
