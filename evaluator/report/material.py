@@ -146,7 +146,7 @@ class Campaign:
         variants = [part.variant for part in self.parts if part.variant is not None]
         if len({variant.engine for variant in variants}) < 2 or view.variant is None:
             return view.name
-        return f"{view.name} ({name_among(view.variant, variants)})"
+        return f"{view.name} {name_among(view.variant, variants)}"
 
     @property
     def one(self) -> dict[str, Any]:
