@@ -146,16 +146,39 @@ def understand(words: Iterable[str], home: Home) -> Asked:
     stages = stages_of(given, [spec], "join")
     asked = given.get("STAGE", "join")
     what = "each stage" if asked == "all" else workload.stage(asked).name
+    question = f"What does {what} cost?"
+    return campaign_of(
+        "bench", question, given, home, (runtime, says), contenders, stages, asked == "all", 1
+    )
+
+
+def campaign_of(
+    verb: Verb,
+    question: str,
+    given: dict[str, str],
+    home: Home,
+    runtime: tuple[str, str],
+    contenders: tuple[Contender, ...],
+    stages: tuple[str, ...],
+    all_stages: bool,
+    repeat: int,
+    preliminary: bool = False,
+) -> Asked:
+    """What is left to be read when it is known who runs what; `runtime` is which, and why."""
+    name, says = runtime
     return Asked(
-        "bench",
-        f"What does {what} cost?",
+        verb,
+        question,
         stages,
-        asked == "all",
-        repeat_of(given, 1),
-        settings_of(given, contenders, stages, runtime),
+        all_stages,
+        repeat_of(given, repeat),
+        settings_of(given, contenders, stages, name),
         contenders,
-        store_of(given.get("STORE"), home, runtime),
-        f"{runtime}: {says}",
+        store_of(given.get("STORE"), home, name),
+        f"{name}: {says}",
+        preliminary,
+        minutes_of(given),
+        fresh=verb == "bench" or yes("FRESH", given.get("FRESH", "0")),
     )
 
 

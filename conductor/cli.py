@@ -202,12 +202,9 @@ def _doctor(words: list[str]) -> int:
     from conductor.reproduction import understand_reproduction
 
     home = this_checkout(words)
-    if words[:1] in (["reproduce"], ["compare"]):
-        reproducing, words = words[0] == "reproduce", words[1:]
-    else:
-        reproducing = False
-    if reproducing:
-        asked = understand_reproduction(words, home)
+    of = {"reproduce": understand_reproduction, "compare": understand_contest}
+    if words and words[0] in of:
+        asked = of[words[0]](words[1:], home)
     else:
         asked = (understand_contest if is_contest(words) else understand)(words, home)
     lines, stopped = examine(asked, home)

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from conductor.asked import (
-    KNOWN,
-    Asked,
-    choose_runtime,
-    minutes_of,
-    read_words,
-    repeat_of,
-    settings_of,
-    stages_of,
-    store_of,
-    yes,
-)
+from conductor.asked import KNOWN, Asked, campaign_of, choose_runtime, read_words, stages_of
 from conductor.engine_choice import (
     Contender,
     EngineChoice,
@@ -65,21 +54,12 @@ def understand_contest(words: Iterable[str], home: Home) -> Asked:
     )
     _refuse_twins(contenders)
     stages = stages_of(given, specs, "all")
-    asked = given.get("STAGE", "all")
     names = list(dict.fromkeys(spec.name for spec in specs))
     which = f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else "Which way to execute"
-    return Asked(
-        verb="compare",
-        question=f"{which}: which is faster{' at each stage' * (asked == 'all')}?",
-        stages=stages,
-        all_stages=asked == "all",
-        repeat=repeat_of(given, REPEAT),
-        settings=settings_of(given, contenders, stages, runtime),
-        contenders=contenders,
-        store=store_of(given.get("STORE"), home, runtime),
-        runtime_says=f"{runtime}: {says}",
-        minutes_max=minutes_of(given),
-        fresh=yes("FRESH", given.get("FRESH", "0")),
+    all_stages = given.get("STAGE", "all") == "all"
+    question = f"{which}: which is faster{' at each stage' * all_stages}?"
+    return campaign_of(
+        "compare", question, given, home, (runtime, says), contenders, stages, all_stages, REPEAT
     )
 
 

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from conductor.asked import (
-    KNOWN,
-    Asked,
-    choose_runtime,
-    minutes_of,
-    read_words,
-    repeat_of,
-    settings_of,
-    stages_of,
-    store_of,
-    yes,
-)
+from conductor.asked import KNOWN, Asked, campaign_of, choose_runtime, read_words, stages_of, yes
 from conductor.engine_choice import Contender, choose_engine, settings_asked
 from conductor.home import Home
 from contract.engine import EngineSpec, Execution
@@ -45,19 +34,9 @@ def understand_reproduction(words: Iterable[str], home: Home) -> Asked:
     own = settings_asked(given, [spec], runtime)[spec.name]
     contenders = tuple(Contender(engine, each, own) for each in _executions(given, spec, quick))
     stages = stages_of(given, [spec], "all")
-    return Asked(
-        verb="reproduce",
-        question="Do the paper's claims hold here?",
-        stages=stages,
-        all_stages=True,
-        repeat=repeat_of(given, REPEAT),
-        settings=settings_of(given, contenders, stages, runtime),
-        contenders=contenders,
-        store=store_of(given.get("STORE"), home, runtime),
-        runtime_says=f"{runtime}: {says}",
-        preliminary=quick,
-        minutes_max=minutes_of(given),
-        fresh=yes("FRESH", given.get("FRESH", "0")),
+    question = "Do the paper's claims hold here?"
+    return campaign_of(
+        "reproduce", question, given, home, (runtime, says), contenders, stages, True, REPEAT, quick
     )
 
 

@@ -6,15 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from conductor.text_table import aligned
-from contract.variant import Variant, name_among
+from contract.variant import COMPARED, Variant, name_among
 
-_VERDICTS = {
-    "faster": "faster",
-    "slower": "slower",
-    "cannot-be-told": "cannot be told",
-    "too-few-runs": "too few runs",
-    "no-valid-run": "no valid run",
-}
 _HEAD = (
     "stage",
     "variant",
@@ -73,8 +66,8 @@ def _rows(campaign: dict[str, Any]) -> Iterator[tuple[str, ...]]:
                 _number(figure and figure["p50_ms"]),
                 _span(figure),
                 "" if is_first else _less(told),
-                "" if is_first else _VERDICTS[told["verdict"]],
-                *(_number(_value(told, of, statistic, side), of) for of, statistic in _MORE),
+                "" if is_first else COMPARED[told["verdict"]],
+                *(_number(_figure(told, of, statistic)[side], of) for of, statistic in _MORE),
                 f"{told['valid_runs'][side]} of {campaign['repeat']}",
             )
 
@@ -87,20 +80,18 @@ def _contest_of(campaign: dict[str, Any], variant: Variant) -> tuple[dict[str, A
     return campaign["contests"][0], "a"
 
 
-def _value(told: dict[str, Any], of: str, statistic: str, side: str) -> float | None:
-    for figure in told["figures"]:
-        if (figure["of"], figure["statistic"]) == (of, statistic):
-            value: float | None = figure[side]
-            return value
-    return None
+def _figure(told: dict[str, Any], of: str, statistic: str) -> dict[str, Any]:
+    """Every stage tells all of them; what is not known is null."""
+    found: dict[str, Any] = next(
+        f for f in told["figures"] if (f["of"], f["statistic"]) == (of, statistic)
+    )
+    return found
 
 
 def _less(told: dict[str, Any]) -> str:
-    for figure in told["figures"]:
-        if (figure["of"], figure["statistic"]) == ("last", "p50"):
-            value, low, high = figure["difference"], figure["low"], figure["high"]
-            return f"{value:+,.1f} ({low:+,.1f} to {high:+,.1f})" if value is not None else "–"
-    return "–"
+    figure = _figure(told, "last", "p50")
+    value, low, high = figure["difference"], figure["low"], figure["high"]
+    return f"{value:+,.1f} ({low:+,.1f} to {high:+,.1f})" if value is not None else "–"
 
 
 def _span(figure: dict[str, Any] | None) -> str:

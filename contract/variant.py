@@ -33,6 +33,16 @@ class Variant:
         return f"{self.engine} {self.mode} {self.dialect}"
 
 
+#: how one compares with another, as a reader is told it
+COMPARED: Mapping[str, str] = {
+    "faster": "faster",
+    "slower": "slower",
+    "cannot-be-told": "cannot be told",
+    "too-few-runs": "too few runs",
+    "no-valid-run": "no valid run",
+}
+
+
 def name_among(variant: Variant, variants: Collection[Variant]) -> str:
     """As short as tells it from these: its execution, its engine, or both; none for one alone."""
     engines = [each.engine for each in variants]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from contract.doubts import CONFIDENCE, RUNS_MIN
+from contract.variant import COMPARED
 from evaluator.compare_same_work import Difference
 from evaluator.compare_stages import LATENCIES, Contrast, Measure, StageCompared
 
@@ -14,12 +15,6 @@ if TYPE_CHECKING:
     from evaluator.compare import Comparison, PairCompared
 
 WIDTH = 100
-VERDICTS = {
-    "faster": "faster",
-    "slower": "slower",
-    "cannot-be-told": "cannot be told",
-    "too-few-runs": "too few runs",
-}
 _TITLES: dict[tuple[Measure, str], str] = {
     ("last", "p50"): "last: median from the last input's append, ms",
     ("mean", "p50"): "mean: median from the inputs' mean append, ms",
@@ -117,7 +112,7 @@ def _row(stage: StageCompared, told: Contrast) -> Row:
         _signed(told.b - told.a) if told.a is not None and told.b is not None else "–",
         _percent(told.share),
         f"{_signed(less.low)} to {_signed(less.high)}" if less else "",
-        VERDICTS[told.verdict] if told.verdict else "",
+        COMPARED[told.verdict] if told.verdict else "",
         f"{stage.valid_runs_a}, {stage.valid_runs_b}",
     )
 

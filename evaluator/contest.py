@@ -12,7 +12,7 @@ from evaluator.estimates import Samples
 
 def is_contest(told: dict[str, Any]) -> bool:
     """Whether a campaign was run to compare."""
-    return bool(told["verb"] == "compare")
+    return bool(told.get("verb") == "compare")
 
 
 def contests(samples: Samples, told: dict[str, Any]) -> list[dict[str, Any]]:

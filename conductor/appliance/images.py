@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -131,10 +131,7 @@ class Tags:
         """Over the Dockerfile, its sources and its parents."""
         key = str(image.dockerfile)
         if key not in self._known:
-            digest = hashlib.sha256()
-            for part in self._parts(image):
-                digest.update(len(part).to_bytes(8, "big") + part)
-            self._known[key] = digest.hexdigest()
+            self._known[key] = digest_of(self._parts(image))
         return self._known[key]
 
     def _parts(self, image: Image) -> Iterator[bytes]:
@@ -149,10 +146,22 @@ class Tags:
                 # what is fetched is pinned by the lock: it need not be there to be known
                 yield self._pinned.get(source.split("/")[1], "").encode()
                 continue
-            for path in files_of(image.root, source):
-                executable = os.access(path, os.X_OK)
-                yield f"{path.relative_to(image.root)} {executable}".encode()
-                yield path.read_bytes()
+            yield from content_of(image.root, source)
+
+
+def digest_of(parts: Iterable[bytes]) -> str:
+    """A hash over parts, each with its length: no two lists of parts look alike."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest()
+
+
+def content_of(root: Path, source: str) -> Iterator[bytes]:
+    """Of each file of a COPY line's source: its name, whether it is a program, its bytes."""
+    for path in files_of(root, source):
+        yield f"{path.relative_to(root)} {os.access(path, os.X_OK)}".encode()
+        yield path.read_bytes()
 
 
 def files_of(root: Path, source: str) -> Iterator[Path]:

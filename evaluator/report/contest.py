@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from contract.variant import Variant, name_among
+from contract.variant import COMPARED, Variant, name_among
 from evaluator.report import reproduction, run_by_run
 from evaluator.report.chart_beside import Beside, beside
 from evaluator.report.figures import both, figure
@@ -29,18 +29,7 @@ from evaluator.report.words import (
     whole,
 )
 
-VERDICTS = {
-    "faster": "faster",
-    "slower": "slower",
-    "cannot-be-told": "cannot be told",
-    "too-few-runs": "too few runs",
-}
 Contest = dict[str, Any]
-
-
-def is_contest(campaign: Campaign) -> bool:
-    """Whether it opens with who is faster."""
-    return campaign.json.get("verb") == "compare"
 
 
 def answer(campaign: Campaign) -> Html:
@@ -201,7 +190,7 @@ def _latency_cells(campaign: Campaign, part: Campaign, view: StageView) -> list[
     median = _contrast(campaign, part, view.name, "last", "p50")
     tail = _contrast(campaign, part, view.name, "last", "p99")
     is_first = part is campaign.parts[0]
-    verdict = "" if is_first else VERDICTS.get(str(median.get("verdict")), NONE)
+    verdict = "" if is_first else COMPARED.get(str(median.get("verdict")), NONE)
     engine = view.figures.get("engine") or {}
     figures = (
         f"{own} ({span})" if span else own,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from contract.errors import TollgateError
 from contract.results import CampaignFolder, read_json
+from evaluator.contest import is_contest
 from evaluator.report import audit, back, contest, figures, reproduction
 from evaluator.report.answer import answer, banner
 from evaluator.report.claims import claims_table
@@ -67,7 +68,7 @@ def _sections(campaign: Campaign) -> list[tuple[str, str, list[Html]]]:
     doubts = ("doubts", "Doubts", audit.doubts_section(campaign))
     if is_reproduction(campaign):
         sections = [*reproduction.sections(campaign), doubts]
-    elif contest.is_contest(campaign):
+    elif is_contest(campaign.json):
         answer_first, *others = contest.sections(campaign)
         sections = [answer_first, doubts, *others]
     else:
@@ -127,7 +128,7 @@ def _top(campaign: Campaign, title: str, links: Sequence[tuple[str, str]]) -> Ht
 def _answer(campaign: Campaign) -> Html:
     if is_reproduction(campaign):
         return claims_table(campaign)
-    return contest.answer(campaign) if contest.is_contest(campaign) else answer(campaign)
+    return contest.answer(campaign) if is_contest(campaign.json) else answer(campaign)
 
 
 def _footer(campaign: Campaign) -> Html:

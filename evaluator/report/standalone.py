@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from contract.errors import UsageError
+from evaluator.contest import is_contest
 from evaluator.report import contest
 from evaluator.report.markup import Html, el, join
 from evaluator.report.material import read_campaign
@@ -28,7 +29,7 @@ def write_figures(campaign_dir: Path, folder: Path) -> list[Path]:
         )
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    drawn = contest.pictures(campaign) if contest.is_contest(campaign) else pictures(campaign)
+    drawn = contest.pictures(campaign) if is_contest(campaign.json) else pictures(campaign)
     for name, key, panels in drawn:
         path = folder / f"{name}.svg"
         draft = path.with_name(f".{path.name}.draft")

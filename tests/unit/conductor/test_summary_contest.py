@@ -6,17 +6,7 @@ from pathlib import Path
 
 from conductor.summary import summary_lines
 from contract.results import CampaignFolder, read_json
-from tests.unit.evaluator.campaigns import Plan, make_campaign
-
-ENGINES = (("real-time", "eager"), ("flink", "streaming", "eager"))
-PLAN = Plan(
-    rate=80,
-    repeat=3,
-    verb="compare",
-    variants=ENGINES,
-    paces={("streaming", "eager"): 3.0},
-    question="spark or flink: which is faster at each stage?",
-)
+from tests.unit.evaluator.campaigns import CONTEST, ENGINES, Plan, make_campaign
 
 
 def lines_of(folder: Path, plan: Plan) -> list[str]:
@@ -25,8 +15,8 @@ def lines_of(folder: Path, plan: Plan) -> list[str]:
 
 
 def test_the_answer_stands_first_and_each_variant_has_its_line(tmp_path: Path) -> None:
-    lines = lines_of(tmp_path / "c", PLAN)
-    assert lines[0] == PLAN.question
+    lines = lines_of(tmp_path / "c", CONTEST)
+    assert lines[0] == CONTEST.question
     assert lines[2] == "  flink is slower than spark at 2 of 2 stages, faster at none."
     rows = [line.split() for line in lines[4:9]]
     assert rows[1][:2] == ["parse", "spark"] and rows[2][0] == "flink"

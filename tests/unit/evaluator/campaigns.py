@@ -100,6 +100,18 @@ class Plan:
         return [{"id": i, "severity": SEVERITIES[i], "says": s} for i, s in found]
 
 
+#: what a comparison's campaign is named by here: the second engine takes three times as long
+ENGINES = (("real-time", "eager"), ("flink", "streaming", "eager"))
+CONTEST = Plan(
+    repeat=3,
+    rate=80,
+    verb="compare",
+    variants=ENGINES,
+    paces={("streaming", "eager"): 3.0},
+    question="spark or flink: which is faster at each stage?",
+)
+
+
 def make_campaign(folder: Path, plan: Plan = Plan()) -> Path:
     """Write the campaign that `plan` describes into `folder`."""
     campaign = CampaignFolder(folder)

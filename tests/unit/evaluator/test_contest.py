@@ -11,22 +11,11 @@ from contract.errors import ExitCode
 from contract.results import read_json
 from evaluator.report import write_figures, write_report
 from evaluator.verify import verify
-from tests.unit.evaluator.campaigns import Plan, make_campaign, seal
+from tests.unit.evaluator.campaigns import CONTEST, ENGINES, Plan, make_campaign, seal
 from tests.unit.evaluator.test_report import words
 
-EAGER = (("real-time", "eager"), ("flink", "streaming", "eager"))
-PLAN = Plan(
-    stages=("parse", "join"),
-    repeat=3,
-    rate=80,
-    verb="compare",
-    variants=EAGER,
-    paces={("streaming", "eager"): 3.0},
-    question="spark or flink: which is faster at each stage?",
-)
 
-
-def made(folder: Path, plan: Plan = PLAN) -> dict[str, Any]:
+def made(folder: Path, plan: Plan = CONTEST) -> dict[str, Any]:
     told: dict[str, Any] = read_json(make_campaign(folder, plan) / "campaign.json")
     return told
 
@@ -50,14 +39,14 @@ def test_each_is_set_beside_the_first_with_its_interval(tmp_path: Path) -> None:
 
 def test_of_three_each_stands_beside_the_first(tmp_path: Path) -> None:
     three = Plan(
-        stages=("parse",), rate=80, verb="compare", variants=(*EAGER, ("micro-batch", "eager"))
+        stages=("parse",), rate=80, verb="compare", variants=(*ENGINES, ("micro-batch", "eager"))
     )
     pairs = [(c["a"]["mode"], c["b"]["mode"]) for c in made(tmp_path / "c", three)["contests"]]
     assert pairs == [("real-time", "streaming"), ("real-time", "micro-batch")]
 
 
 def test_what_has_no_valid_run_is_said_by_name(tmp_path: Path) -> None:
-    one = Plan(stages=("join",), rate=80, verb="compare", variants=EAGER, invalid=(1,))
+    one = Plan(stages=("join",), rate=80, verb="compare", variants=ENGINES, invalid=(1,))
     told = made(tmp_path / "c", one)
     bad = told["runs"][0]["engine"]
     (stage,) = contest(told)["stages"]
@@ -73,7 +62,7 @@ def test_where_one_waits_by_definition_it_is_said_what_to_read(tmp_path: Path) -
         rate=80,
         repeat=3,
         verb="compare",
-        variants=(EAGER[0], ("flink", "streaming", "windowed")),
+        variants=(ENGINES[0], ("flink", "streaming", "windowed")),
     )
     says = contest(made(tmp_path / "c", mixed))["says"]
     assert says[1].startswith("spark is eager, flink windowed") and len(says) == 3

@@ -14,10 +14,9 @@ from contract.errors import UsageError
 from contract.results import read_json, write_json
 from evaluator.report import write_report
 from evaluator.report.style import COLOURS
-from tests.unit.evaluator.campaigns import STAGES, Plan, make_campaign
+from tests.unit.evaluator.campaigns import ENGINES, STAGES, Plan, make_campaign
 
 PAIRS = (("real-time", "eager"), ("micro-batch", "windowed"), ("micro-batch", "eager"))
-ENGINES = (("real-time", "eager"), ("flink", "streaming", "eager"))
 PLANS = {
     "two": Plan(),
     "one": Plan(stages=("ingest",)),
