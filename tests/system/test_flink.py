@@ -39,6 +39,14 @@ def test_its_other_join_conforms_too_and_an_unknown_one_is_refused(tollgate: Tol
     assert refused.code == ExitCode.FAILURE and "exit code 64" in refused.out, refused
 
 
+def test_state_in_rocksdb_conforms_too_and_an_unknown_store_is_refused(tollgate: Tollgate) -> None:
+    words = ["engine-check", "ENGINE=flink", "STAGE=sliding"]
+    ended = tollgate.run(*words, "ENGINE_SETTINGS=state_store=rocksdb")
+    assert ended.code == ExitCode.VALID, ended
+    refused = tollgate.run(*words, "ENGINE_SETTINGS=state_store=paper")
+    assert refused.code == ExitCode.FAILURE and "exit code 64" in refused.out, refused
+
+
 def test_engines_are_compared_in_one_campaign(tollgate: Tollgate) -> None:
     words = ["ENGINES=flink,example", "STAGE=parse", "ALONE=1", "REPEAT=1", "DIALECT=eager"]
     ended = tollgate.run("compare", *words, *SHORT)

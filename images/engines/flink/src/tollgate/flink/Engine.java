@@ -1,12 +1,11 @@
 package tollgate.flink;
 
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import org.apache.flink.container.entrypoint.StandaloneApplicationClusterEntryPoint;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.flink.configuration.Configuration;
 import org.apache.flink.runtime.taskexecutor.TaskManagerRunner;
 import sun.misc.Signal;
 
@@ -28,18 +27,23 @@ public final class Engine {
             System.exit(Order.REFUSED);
             return;
         }
-        // whoever is asked to stop and does has not failed; Flink's own handlers run before this
-        Signal.handle(new Signal("TERM"), signal -> System.exit(0));
-        Path folder = Files.createTempDirectory("flink-conf");
-        Files.writeString(folder.resolve("config.yaml"), "");
-        List<String> words = new ArrayList<>(List.of("--configDir", folder.toString()));
-        settings.forEach((name, value) -> words.add("-D" + name + "=" + value));
+        // whoever is asked to stop and does has not failed
+        AtomicBoolean isAsked = new AtomicBoolean();
+        Signal.handle(
+                new Signal("TERM"),
+                signal -> {
+                    isAsked.set(true);
+                    System.exit(0);
+                });
+        Configuration configured = Configuration.fromMap(settings);
         switch (arguments[0]) {
             case "jobmanager" -> {
-                words.addAll(List.of("--job-classname", Job.class.getName()));
-                StandaloneApplicationClusterEntryPoint.main(words.toArray(String[]::new));
+                int code = Manager.run(configured);
+                if (!isAsked.get()) {
+                    System.exit(code);
+                }
             }
-            case "taskmanager" -> TaskManagerRunner.main(words.toArray(String[]::new));
+            case "taskmanager" -> TaskManagerRunner.runTaskManagerProcessSecurely(configured);
             default -> throw new IllegalArgumentException("no part " + arguments[0]);
         }
     }
@@ -68,7 +72,9 @@ public final class Engine {
         told.put("taskmanager.memory.task.off-heap.size", "0m");
         told.put("taskmanager.memory.framework.heap.size", "64m");
         told.put("taskmanager.memory.framework.off-heap.size", "64m");
-        told.put("taskmanager.memory.managed.size", "0m");
+        boolean isRocks = order.word("state_store").equals("rocksdb");
+        String beside = isRocks ? order.number("rocksdb_mb") + "m" : "0m";
+        told.put("taskmanager.memory.managed.size", beside);
         String network = networkMb(order.parallelism(), slots) + "m";
         told.put("taskmanager.memory.network.min", network);
         told.put("taskmanager.memory.network.max", network);
@@ -85,7 +91,11 @@ public final class Engine {
         told.put("execution.checkpointing.dir", checkpoints.toUri().toString());
         String unaligned = Boolean.toString(order.flag("unaligned"));
         told.put("execution.checkpointing.unaligned.enabled", unaligned);
-        told.put("state.backend.type", "hashmap");
+        told.put("state.backend.type", isRocks ? "rocksdb" : "hashmap");
+        // what RocksDB's own engineers ask for: only what is new is written at a checkpoint, and
+        // timers, of which there are few, are not looked up on disk
+        told.put("execution.checkpointing.incremental", Boolean.toString(isRocks));
+        told.put("state.backend.rocksdb.timer-service.factory", "HEAP");
         told.put("execution.buffer-timeout.interval", order.number("buffer_timeout_ms") + "ms");
         told.put("pipeline.object-reuse", Boolean.toString(order.flag("object_reuse")));
         told.put("pipeline.generic-types", "false");

@@ -1,17 +1,8 @@
 package tollgate.flink;
 
 /** Flow and speed of a lane in a slot: what the join makes. A Flink POJO. */
-public class Lane {
-    public String location;
-    public String lane;
+public class Lane extends Observed {
     public long second;
-    public double lat;
-    public double lon;
-    public long flow;
-    public double speed;
-    public long period;
-    public long accuracy;
-    public long numLanes;
 
     public static Lane of(Reading flow, Reading speed) {
         Lane lane = new Lane();

@@ -5,6 +5,7 @@ import java.io.Serializable;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.core.type.TypeReference;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.ObjectMapper;
 
@@ -13,7 +14,11 @@ final class Order implements Serializable {
     static final int REFUSED = 64;
     private static final List<String> STAGES =
             List.of("ingest", "parse", "join", "tumbling", "sliding");
-    private static final List<String> JOINS = List.of("interval", "window");
+    /** The words that a setting may have. */
+    private static final Map<String, List<String>> CHOICES =
+            Map.of(
+                    "join", List.of("interval", "window"),
+                    "state_store", List.of("memory", "rocksdb"));
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private final Map<String, String> env;
@@ -31,13 +36,12 @@ final class Order implements Serializable {
             topics.put(parts[0], parts[parts.length - 1]);
         }
         settings = object("ENGINE_SETTINGS", new TypeReference<Map<String, Object>>() {});
-        Object join = settings.get("join");
-        if (!JOINS.contains(String.valueOf(join))) {
-            throw new Refusal("no join " + join + "; there is " + String.join(", ", JOINS));
+        for (String name : new TreeSet<>(CHOICES.keySet())) {
+            known(name, String.valueOf(settings.get(name)), CHOICES.get(name));
         }
-        for (String name : List.of("watermark_interval_ms", "idle_ms")) {
+        for (String name : List.of("watermark_interval_ms", "idle_ms", "rocksdb_mb")) {
             if (!(settings.get(name) instanceof Number) || number(name) < 1) {
-                throw new Refusal(name + " " + settings.get(name) + " is no whole millisecond");
+                throw new Refusal(name + " " + settings.get(name) + " is no whole number above 0");
             }
         }
     }
@@ -54,11 +58,13 @@ final class Order implements Serializable {
     }
 
     private void oneOf(String name, List<String> known) throws Refusal {
-        String value = said(name);
+        known(name.toLowerCase(java.util.Locale.ROOT), said(name), known);
+    }
+
+    private static void known(String name, String value, List<String> known) throws Refusal {
         if (!known.contains(value)) {
-            String word = name.toLowerCase(java.util.Locale.ROOT);
             String there = String.join(", ", known);
-            throw new Refusal("no " + word + " " + value + "; there is " + there);
+            throw new Refusal("no " + name + " " + value + "; there is " + there);
         }
     }
 

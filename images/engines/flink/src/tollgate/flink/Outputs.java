@@ -83,26 +83,21 @@ final class Outputs {
 
         @Override
         String key(Reading row) {
-            return row.location + '/' + row.lane;
+            return row.key();
         }
 
         @Override
         void write(Reading row, JsonGenerator json) throws IOException {
             long second = row.second();
             long micros = row.eventUs - second * 1_000_000L;
-            json.writeStringField("location", row.location);
-            json.writeStringField("lane", row.lane);
-            json.writeStringField("timestamp", instant(second, micros));
-            json.writeNumberField("lat", row.lat);
-            json.writeNumberField("long", row.lon);
+            writePlace(row, instant(second, micros), json);
             if (row.isFlow) {
                 json.writeNumberField("flow", row.flow);
                 json.writeNumberField("period", row.period);
             } else {
                 json.writeNumberField("speed", row.speed);
             }
-            json.writeNumberField("accuracy", row.accuracy);
-            json.writeNumberField("num_lanes", row.numLanes);
+            writeTrust(row, json);
         }
     }
 
@@ -113,21 +108,16 @@ final class Outputs {
 
         @Override
         String key(Lane row) {
-            return row.location + '/' + row.lane;
+            return row.key();
         }
 
         @Override
         void write(Lane row, JsonGenerator json) throws IOException {
-            json.writeStringField("location", row.location);
-            json.writeStringField("lane", row.lane);
-            json.writeStringField("timestamp", instant(row.second, 0));
-            json.writeNumberField("lat", row.lat);
-            json.writeNumberField("long", row.lon);
+            writePlace(row, instant(row.second, 0), json);
             json.writeNumberField("flow", row.flow);
             json.writeNumberField("speed", row.speed);
             json.writeNumberField("period", row.period);
-            json.writeNumberField("accuracy", row.accuracy);
-            json.writeNumberField("num_lanes", row.numLanes);
+            writeTrust(row, json);
         }
     }
 
@@ -165,6 +155,20 @@ final class Outputs {
             writeChange("speed_change_short", row.speedShort, json);
             writeChange("speed_change_long", row.speedLong, json);
         }
+    }
+
+    private static void writePlace(Observed row, String timestamp, JsonGenerator json)
+            throws IOException {
+        json.writeStringField("location", row.location);
+        json.writeStringField("lane", row.lane);
+        json.writeStringField("timestamp", timestamp);
+        json.writeNumberField("lat", row.lat);
+        json.writeNumberField("long", row.lon);
+    }
+
+    private static void writeTrust(Observed row, JsonGenerator json) throws IOException {
+        json.writeNumberField("accuracy", row.accuracy);
+        json.writeNumberField("num_lanes", row.numLanes);
     }
 
     private static void writeTotal(Total row, JsonGenerator json) throws IOException {
