@@ -41,7 +41,9 @@ RECORD_BYTES = 260
 #: of the bytes of its topics, what a run leaves: they are stored compressed
 KEPT_SHARE = 0.3
 #: once a campaign, and around each run
-AROUND_S = {"embedded": (25.0, 32.0), "docker": (50.0, 43.0)}
+AROUND_S = {"embedded": (25.0, 27.0), "docker": (50.0, 38.0)}
+#: collecting and judging a record, its share of the outputs with it: docs/performance.md
+JUDGE_S_PER_RECORD = 37e-6
 FETCH_S = 150.0
 #: of one image, with what is fetched for it; all together took 5 min 22 s
 BUILD_S = 40.0
@@ -64,8 +66,7 @@ def cost_of(asked: Asked) -> Cost:
     memory = settings.brokers * BROKER_BYTES + processes * (heap + ENGINE_BESIDES_HEAP_BYTES)
     if settings.runtime == "docker":
         memory += cluster_bytes(0)
-    records = settings.rate * (settings.fed_s + 20) * 2
-    a_run = records * RECORD_BYTES
+    a_run = _records(asked) * 2 * RECORD_BYTES
     # brokers hold the topics of a repetition, and go with it
     held = a_run * settings.replication * asked.runs / asked.repeat
     return Cost(
@@ -96,7 +97,13 @@ def block_s(runtime: str) -> float:
 
 def run_s(asked: Asked) -> float:
     """What a run takes, with the start of its engine and its evaluation."""
-    return asked.settings.fed_s + AROUND_S[asked.settings.runtime][1]
+    around_s = AROUND_S[asked.settings.runtime][1]
+    return asked.settings.fed_s + around_s + _records(asked) * JUDGE_S_PER_RECORD
+
+
+def _records(asked: Asked) -> float:
+    """What is fed: until the engine keeps up, and from then on."""
+    return asked.settings.rate * (asked.settings.fed_s + 20)
 
 
 def cluster_bytes(brokers: int) -> int:

@@ -94,6 +94,12 @@ def test_what_feeds_longer_or_faster_needs_more_disk(word: str, home: Home) -> N
     assert cost_of(ask(home, word)).disk_bytes > cost_of(ask(home)).disk_bytes
 
 
+def test_more_records_take_longer_to_judge(home: Home) -> None:
+    slow, fast = (cost_of(ask(home, f"RATE={rate}")).seconds for rate in (2000, 30000))
+    # 91 and 161 s a run were seen, with 20 s of warm-up: docs/performance.md
+    assert slow * 1.5 < fast < slow * 2.5
+
+
 def test_brokers_cost_memory_and_replicas_cost_disk(home: Home) -> None:
     one, three, five = (cost_of(ask(home, f"BROKERS={n}")) for n in (1, 3, 5))
     assert one.memory_bytes < three.memory_bytes < five.memory_bytes
