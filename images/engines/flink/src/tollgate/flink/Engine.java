@@ -14,6 +14,9 @@ public final class Engine {
     /** Windowed sliding has an exchange before its join (of two inputs), one before each window. */
     private static final int EXCHANGES_MAX = 4;
 
+    /** So long it may take to close; the contract gives 30 s from SIGTERM to the end. */
+    private static final long CLOSE_MS_MAX = 15_000;
+
     private Engine() {}
 
     public static void main(String[] arguments) throws Exception {
@@ -33,6 +36,9 @@ public final class Engine {
                 new Signal("TERM"),
                 signal -> {
                     isAsked.set(true);
+                    Thread patience = new Thread(Engine::haltIfItHangs, "patience");
+                    patience.setDaemon(true);
+                    patience.start();
                     System.exit(0);
                 });
         Configuration configured = Configuration.fromMap(settings);
@@ -46,6 +52,16 @@ public final class Engine {
             case "taskmanager" -> TaskManagerRunner.runTaskManagerProcessSecurely(configured);
             default -> throw new IllegalArgumentException("no part " + arguments[0]);
         }
+    }
+
+    /** A cluster that is closed while it starts may wait for itself for ever. */
+    private static void haltIfItHangs() {
+        try {
+            Thread.sleep(CLOSE_MS_MAX);
+        } catch (InterruptedException interrupted) {
+            return;
+        }
+        Runtime.getRuntime().halt(0);
     }
 
     /** Flink's configuration: where its processes are, how large, and what matters for latency. */
