@@ -5,6 +5,7 @@ import org.apache.flink.client.program.PackagedProgram;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.core.fs.FileSystem;
 import org.apache.flink.core.plugin.PluginUtils;
+import org.apache.flink.runtime.entrypoint.ClusterEntrypointException;
 import org.apache.flink.runtime.resourcemanager.StandaloneResourceManagerFactory;
 
 /**
@@ -28,9 +29,14 @@ final class Manager extends ApplicationClusterEntryPoint {
                         .setEntryPointClassName(Job.class.getName())
                         .build();
         configureExecution(settings, job);
-        try (Manager manager = new Manager(settings, job)) {
+        // the process's own end closes it
+        Manager manager = new Manager(settings, job);
+        try {
             manager.startCluster();
-            return manager.getTerminationFuture().get().processExitCode();
+        } catch (ClusterEntrypointException notStarted) {
+            LOG.error("the job manager could not be started", notStarted);
+            return STARTUP_FAILURE_RETURN_CODE;
         }
+        return manager.getTerminationFuture().get().processExitCode();
     }
 }
