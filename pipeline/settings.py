@@ -141,6 +141,7 @@ def spark_conf(order: EngineOrder, tuning: Tuning, place: Place, jars: Path) -> 
         "spark.sql.shuffle.partitions": str(order.parallelism),
         "spark.sql.adaptive.enabled": "false",
         f"{streaming}.statefulOperator.checkCorrectness.enabled": "false",
+        f"{streaming}.statefulOperator.useStrictDistribution": "false",
         f"{streaming}.checkpoint.fileChecksum.enabled": str(tuning.checkpoint_checksums).lower(),
         f"{streaming}.numRecentProgressUpdates": "20",
         f"{streaming}.minBatchesToRetain": "5",

@@ -192,7 +192,10 @@ def _join_eagerly(rows: DataFrame) -> DataFrame:
     def of(kind: str, name: str) -> Column:
         return F.max(F.when(F.col("kind") == kind, F.col(name))).alias(name)
 
-    joined = rows.groupBy("slot", "location", "lane").agg(
+    # The one exchange of all eager stages: what they group by holds the location, so rows that lie
+    # by location need no other.
+    located = rows.repartition("location")
+    joined = located.groupBy("slot", "location", "lane").agg(
         of("flow", "lat"),
         of("flow", "long"),
         of("flow", "flow"),
