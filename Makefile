@@ -4,10 +4,10 @@ GIVEN = $(foreach name,$(sort $(.VARIABLES)),$(if $(filter command,$(origin $(na
 quoted = '$(subst ','\'',$(1))'
 .DEFAULT_GOAL := help
 .PHONY: help bench reproduce images engine up down bundle load engine-check doctor report verify \
-  compare archive clean test check
+  compare archive clean test check bench-evaluator
 
 help: ## list the verbs
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's|^([a-z-]+):.*## (.*)|\1#\2|' | awk -F'#' '{printf "  make %-13s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's|^([a-z-]+):.*## (.*)|\1#\2|' | awk -F'#' '{printf "  make %-15s %s\n", $$1, $$2}'
 	@echo
 	@./tollgate help | sed -n '/^settings/,$$p'
 
@@ -61,3 +61,6 @@ check: ## lint, types and all tests that need no broker
 
 test: ## all of it: check, then the system tests with real brokers and engines
 	@./tollgate python -m tests.check --all
+
+bench-evaluator: ## how long is a run judged, and how long by DuckDB? (MILLIONS='0.1 1 5 20')
+	@./tollgate python -m tests.bench.evaluator $(MILLIONS)

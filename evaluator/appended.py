@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from evaluator.evidence import FloatArray, IntArray, TimeAxis
+from evaluator.grouped import Grouped
 from evaluator.window_ends import WindowEnds
 from evaluator.workload import NO_SECOND
 
@@ -32,36 +33,46 @@ class Appended:
         return cls({}, 0, nothing, 0.0, WindowEnds(nothing, nothing))
 
 
-def appended(records: DataFrame, axis: TimeAxis) -> Appended:
-    """From the records as the oracle reads them."""
-    has_time = F.col("second") != NO_SECOND
-    event_us = F.when(has_time, F.col("event_us"))
-    rows = (
-        records.groupBy("timestamp_ms", F.when(has_time, F.col("second")).alias("second"))
-        .agg(
-            F.count(F.lit(1)).alias("count"),
-            F.count_if(~F.col("well_formed")).alias("malformed"),
-            F.min(event_us).alias("event_us_min"),
-            F.max(event_us).alias("event_us_max"),
+class Arrivals:
+    """Input records, as the judge reads them, by second and millisecond."""
+
+    def __init__(self) -> None:
+        self._grouped = Grouped(
+            ("timestamp_ms", "second"),
+            {"count": "sum", "malformed": "sum", "event_us_min": "min", "event_us_max": "max"},
         )
-        .toArrow()
-        .sort_by("timestamp_ms")
-    )
-    timed = rows.filter(rows["second"].is_valid())
-    slot, count = timed["second"].to_numpy() - axis.event_start_s, timed["count"].to_numpy()
-    at_ms = timed["timestamp_ms"].to_numpy()
-    slots, where = np.unique(slot, return_inverse=True)
-    return Appended(
-        dict(zip(slots.tolist(), np.bincount(where, count).astype(int).tolist(), strict=True)),
-        int(np.sum(rows["malformed"].to_numpy())),
-        np.unique(rows["timestamp_ms"].to_numpy()),
-        disorder_ms(
-            at_ms,
-            timed["event_us_min"].to_numpy() / 1000,
-            timed["event_us_max"].to_numpy() / 1000,
-        ),
-        WindowEnds.of(slot, at_ms),
-    )
+
+    def add(self, records: pa.Table) -> None:
+        """Some of them."""
+        one = pa.repeat(1, records.num_rows)
+        malformed = pc.invert(records["well_formed"]).cast(pa.int64())
+        event_us = records["event_us"]
+        columns = [records["timestamp_ms"], records["second"], one, malformed, event_us, event_us]
+        names = ["timestamp_ms", "second", "count", "malformed", "event_us_min", "event_us_max"]
+        self._grouped.add(pa.table(columns, names))
+
+    def appended(self, axis: TimeAxis) -> Appended:
+        """What all of them say."""
+        rows = self._grouped.table()
+        if rows is None or not rows.num_rows:
+            return Appended.none()
+        rows = rows.sort_by("timestamp_ms")
+        timed = rows.filter(pc.not_equal(rows["second"], NO_SECOND))
+        slot, count = timed["second"].to_numpy() - axis.event_start_s, timed["count"].to_numpy()
+        at_ms = timed["timestamp_ms"].to_numpy()
+        slots, where = np.unique(slot, return_inverse=True)
+        counts = np.bincount(where, count).astype(int)
+        return Appended(
+            dict(zip(slots.tolist(), counts.tolist(), strict=True)),
+            int(np.sum(rows["malformed"].to_numpy())),
+            np.unique(rows["timestamp_ms"].to_numpy()),
+            disorder_ms(
+                at_ms,
+                timed["event_us_min"].to_numpy() / 1000,
+                timed["event_us_max"].to_numpy() / 1000,
+            ),
+            WindowEnds.of(slot, at_ms),
+        )
 
 
 def disorder_ms(at_ms: IntArray, event_ms_min: FloatArray, event_ms_max: FloatArray) -> float:
@@ -88,13 +99,40 @@ class AppendClock:
     timestamp_types: tuple[int, ...]
 
 
-def append_clock(partitions: DataFrame) -> AppendClock:
-    """From topic, partition, offset and timestamp of all records."""
-    earlier = Window.partitionBy("topic", "partition").orderBy("offset")
-    back_ms = F.max("timestamp_ms").over(earlier) - F.col("timestamp_ms")
-    row: Any = (
-        partitions.select("timestamp_type", back_ms.alias("back_ms"))
-        .agg(F.max("back_ms").alias("back_ms"), F.collect_set("timestamp_type").alias("types"))
-        .first()
-    )
-    return AppendClock(int(row["back_ms"] or 0), tuple(sorted(row["types"])))
+class Stamps:
+    """Collected records' timestamps, of inputs and outputs alike.
+
+    Of each batch's part of a partition little is kept, for a batch holds consecutive offsets.
+    """
+
+    def __init__(self) -> None:
+        self._types: set[int] = set()
+        #: topic and partition → first offset, least and largest time, how far it fell back
+        self._runs: dict[tuple[str, int], list[tuple[int, int, int, int]]] = {}
+
+    def add(self, batch: pa.Table) -> None:
+        """Some records as they were collected."""
+        self._types.update(batch["timestamp_type"].unique().to_pylist())
+        places = batch.select(["topic", "partition"]).group_by(["topic", "partition"])
+        for place in places.aggregate([]).to_pylist():
+            mine = pc.and_(
+                pc.equal(batch["topic"], place["topic"]),
+                pc.equal(batch["partition"], place["partition"]),
+            )
+            part = batch.filter(mine).select(["offset", "timestamp_ms"]).sort_by("offset")
+            at_ms = part["timestamp_ms"].to_numpy()
+            back_ms = int((np.maximum.accumulate(at_ms) - at_ms).max())
+            runs = self._runs.setdefault((place["topic"], place["partition"]), [])
+            first = part["offset"][0].as_py()
+            runs.append((first, int(at_ms.min()), int(at_ms.max()), back_ms))
+
+    def clock(self) -> AppendClock:
+        """What all of them say."""
+        worst_ms = 0
+        for runs in self._runs.values():
+            seen_ms: Any = None
+            for _, least_ms, most_ms, back_ms in sorted(runs):
+                before_ms = 0 if seen_ms is None else seen_ms - least_ms
+                worst_ms = max(worst_ms, back_ms, before_ms)
+                seen_ms = most_ms if seen_ms is None else max(seen_ms, most_ms)
+        return AppendClock(worst_ms, tuple(sorted(self._types)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -23,7 +22,7 @@ from evaluator.resources import write_resources
 from evaluator.run_json import run_json
 from evaluator.slots import slot_rows, write_slots
 from evaluator.store import Store
-from evaluator.verdicts import VERDICTS_SCHEMA, at_fault, tally
+from evaluator.verdicts import tally
 
 
 def evaluate_run(
@@ -56,16 +55,13 @@ def evaluate_run(
             finally:
                 phases_s["collect"] = round(clock() - began, 3)
                 began = clock()
-        findings = look(spark, evidence, store, run)
+        findings = look(evidence, store, run)
     except TollgateError as error:
         not_collected = str(error)
-        findings = Findings.none(write_latency(None, run.latency, []))
+        findings = Findings.none(write_latency([], run.latency, []))
     workload = load_workload(evidence.conditions["workload"])
     stage = workload.stage(evidence.conditions["stage"])
     counted = tally(findings.verdicts, stage, evidence.axis, findings.appended.malformed)
-    faulty: list[dict[str, Any]] = []
-    if counted.faults and evidence.axis.last_measured is not None:
-        faulty = at_fault(store.verdicts(VERDICTS_SCHEMA), evidence.axis.last_measured)
     rows = slot_rows(
         evidence.axis,
         evidence.sent,
@@ -78,7 +74,7 @@ def evaluate_run(
     facts = gather(evidence, findings, counted, rows, not_collected)
     doubts = find_doubts(facts)
     phases_s["evaluate"] = round(clock() - began, 3)
-    value = run_json(evidence, findings, counted, rows, doubts, phases_s, faulty, not_collected)
+    value = run_json(evidence, findings, counted, rows, doubts, phases_s, not_collected)
     write_json(run.run_json, value)
     if kept is not None and not_collected is None:
         store.copy_to(kept)

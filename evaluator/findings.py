@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark import StorageLevel
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from contract.results import RunFolder
 from contract.workload import load_workload
-from evaluator.appended import AppendClock, Appended, append_clock, appended
+from evaluator.appended import AppendClock, Appended
 from evaluator.evidence import Evidence
-from evaluator.latency import Measured, last_of, write_draft, write_latency
-from evaluator.oracle import Oracle, Spread
+from evaluator.grouped import Fold, Grouped
+from evaluator.judging import Judging
+from evaluator.latency import Draft, Measured, write_latency
 from evaluator.stalls import Outputs, Stall, find_stalls
 from evaluator.store import Store
-from evaluator.verdicts import VERDICTS_SCHEMA, judge
+from evaluator.verdicts import Faults
 from evaluator.workload import load_judge
 
 
@@ -37,13 +39,15 @@ class Findings:
     last_ms_min: float | None
     #: milliseconds of outputs, ascending, and how many there were in each
     output_ms: tuple[Any, Any]
+    #: the first outputs that are not as they must be
+    at_fault: list[dict[str, Any]]
 
     @classmethod
     def none(cls, measured: Measured) -> Findings:
         """Of topics that could not be collected."""
         nothing = np.empty(0, np.int64)
         clock = AppendClock(0, ())
-        return cls(Appended.none(), clock, [], [], measured, None, (nothing, nothing))
+        return cls(Appended.none(), clock, [], [], measured, None, (nothing, nothing), [])
 
     def put_out_within(self, span_ms: tuple[float, float]) -> int:
         """How many outputs, of whatever slot, were appended within the span."""
@@ -52,60 +56,70 @@ class Findings:
         return int(came[start:end].sum())
 
 
-def look(spark: SparkSession, evidence: Evidence, store: Store, run: RunFolder) -> Findings:
+def look(evidence: Evidence, store: Store, run: RunFolder) -> Findings:
     """Judge the outputs, keep the verdicts, and measure."""
+    with tempfile.TemporaryDirectory(prefix="tollgate-judging-") as scratch:
+        return _look(evidence, store, run, Path(scratch))
+
+
+def _look(evidence: Evidence, store: Store, run: RunFolder, scratch: Path) -> Findings:
     told, axis = evidence.conditions, evidence.axis
-    stage = load_workload(told["workload"]).stage(told["stage"])
-    cores = spark.sparkContext.defaultParallelism
-    spread = Spread.over(evidence.records_about, cores)
-    oracle = Oracle(load_judge(told["workload"]), stage, spread)
-    records = oracle.records(store.inputs()).persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        same_machine = bool(told.get("same_machine"))
-        store.write_verdicts(
-            judge(records, store.outputs(), oracle, axis, same_machine=same_machine)
-        )
-        inputs = appended(records, axis)
-    finally:
-        records.unpersist()
-    clock = append_clock(store.partitions())
-    verdicts = store.verdicts(VERDICTS_SCHEMA)
-    counts = _count(verdicts)
-    draft = write_draft(verdicts, axis, run.path)
-    outputs, came, last_ms_min = _by_millisecond(counts)
+    workload = load_workload(told["workload"])
+    stage = workload.stage(told["stage"])
+    judging = Judging(load_judge(workload.name), stage, axis, bool(told.get("same_machine")))
+    topics = store.topics(scratch)
+    draft, faults = Draft(axis, topics.records, scratch), Faults(axis)
+    counts = Grouped(_COUNTED, _COUNTS)
+    verdicts_dir = scratch / "verdicts"
+    verdicts_dir.mkdir()
+    judged = judging.verdicts(topics, scratch)
+    for part, verdicts in enumerate(judged):
+        pq.write_table(verdicts, verdicts_dir / f"part-{part:05d}.parquet", compression="zstd")
+        counts.add(_countable(verdicts))
+        draft.add(verdicts)
+        faults.add(verdicts)
+    store.keep_verdicts(verdicts_dir)
+    inputs = judging.arrivals.appended(axis)
+    counted = counts.table()
+    outputs, came, last_ms_min = _by_millisecond(counted)
     stalls: list[Stall] = []
-    last = last_of(draft)
-    if axis.span_ms is not None and last.count:
-        stalls = find_stalls(outputs, inputs.at_ms, axis.span_ms, last.quantile(0.5))
+    if axis.span_ms is not None and draft.last.count:
+        stalls = find_stalls(outputs, inputs.at_ms, axis.span_ms, draft.last.quantile(0.5))
     waits = stage.windowed and told.get("dialect") == "windowed"
     ends = inputs.window_ends if waits else None
-    measured = write_latency(draft, run.latency, stalls, ends)
+    measured = write_latency(draft.tables(), run.latency, stalls, ends)
     return Findings(
         inputs,
-        clock,
-        _by_slot(counts),
+        judging.stamps.clock(),
+        _by_slot(counted),
         stalls,
         measured,
         last_ms_min,
         (outputs.at_ms, came),
+        faults.first(),
     )
 
 
-def _count(verdicts: DataFrame) -> pa.Table:
-    """One row a slot, verdict and millisecond: bounded by the run's length, not its rate."""
-    last_ms = F.col("output_ms") - F.col("input_last_ms")
-    return (
-        verdicts.groupBy("slot", "awaited_slot", "verdict", "output_ms")
-        .agg(
-            F.count(F.lit(1)).alias("count"),
-            F.sum("expected_copies").alias("expected_copies"),
-            F.sum("lacking").alias("lacking"),
-            F.sum("incomplete").alias("incomplete"),
-            F.min(last_ms).alias("last_ms_min"),
-            F.max(last_ms).alias("last_ms_max"),
-        )
-        .toArrow()
-    )
+#: one row a slot, verdict and millisecond: bounded by the run's length, not its rate
+_COUNTED = ("slot", "awaited_slot", "verdict", "output_ms")
+_COUNTS: dict[str, Fold] = {
+    "count": "sum",
+    "expected_copies": "sum",
+    "lacking": "sum",
+    "incomplete": "sum",
+    "last_ms_min": "min",
+    "last_ms_max": "max",
+}
+
+
+def _countable(verdicts: pa.Table) -> pa.Table:
+    last_ms = pc.subtract(verdicts["output_ms"], verdicts["input_last_ms"])
+    one = pa.repeat(1, verdicts.num_rows)
+    named = {"count": one, "last_ms_min": last_ms, "last_ms_max": last_ms}
+    rows = verdicts.select([*_COUNTED, "expected_copies", "lacking", "incomplete"])
+    for name, column in named.items():
+        rows = rows.append_column(name, column)
+    return rows
 
 
 def _by_millisecond(counts: pa.Table) -> tuple[Outputs, Any, float | None]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from contract.results import LATENCY_COLUMNS, MEASURES
 from evaluator.distribution import Distribution
-from evaluator.evidence import FloatArray, TimeAxis
+from evaluator.evidence import FloatArray, IntArray, TimeAxis
+from evaluator.piles import Piles
 from evaluator.stalls import Stall, in_any
 from evaluator.window_ends import WindowEnds
 
@@ -31,7 +30,8 @@ _ARROW_TYPES = {
 INPUT_OF = {"mean": "input_mean_ms", "last": "input_last_ms", "due": "due_ms"}
 #: columns that are known only once all topics were looked through
 _ADDED = ("window_end_ms", "in_stall")
-_BATCH_ROWS = 1 << 18
+#: measured outputs that are sorted and written at once
+_SPAN_ROWS = 1 << 18
 
 
 def parquet_schema(columns: Sequence[tuple[str, str]]) -> pa.Schema:
@@ -39,24 +39,43 @@ def parquet_schema(columns: Sequence[tuple[str, str]]) -> pa.Schema:
     return pa.schema([(name, _ARROW_TYPES[kind]) for name, kind in columns])
 
 
-def write_draft(verdicts: DataFrame, axis: TimeAxis, run_dir: Path) -> Path:
-    """The measured outputs, sorted by slot and append time, in one file that Spark writes."""
-    draft = run_dir / ".latency-draft"
-    first, last = axis.first_measured, axis.last_measured
-    inside = F.lit(False)
-    if first is not None and last is not None:
-        inside = F.col("slot").between(first, last)
-    measured = verdicts.where(F.col("verdict").isin("correct", "wrong") & inside)
-    names = [name for name, _ in LATENCY_COLUMNS if name not in _ADDED]
-    one = measured.select(*names).coalesce(1).sortWithinPartitions("slot", "output_ms")
-    one.write.mode("overwrite").parquet(f"file:{draft.absolute()}")
-    return draft
+_DRAFTED = parquet_schema([(n, kind) for n, kind in LATENCY_COLUMNS if n not in _ADDED])
 
 
-def _batches(draft: Path, columns: list[str] | None = None) -> Iterator[pa.Table]:
-    for file in sorted(draft.glob("*.parquet")):
-        for batch in pq.ParquetFile(file).iter_batches(_BATCH_ROWS, columns=columns):
-            yield pa.Table.from_batches([batch])
+class Draft:
+    """The measured outputs, laid down a table at a time; taken by slot and append time."""
+
+    def __init__(self, axis: TimeAxis, records: int, scratch: Path) -> None:
+        self._first, self._last = axis.first_measured, axis.last_measured
+        spans = records // _SPAN_ROWS + 1
+        self._piles = Piles("measured", _DRAFTED, spans, scratch)
+        #: the distribution of `last`
+        self.last = Distribution.merged([])
+
+    def add(self, verdicts: pa.Table) -> None:
+        """Keep what is measured of these verdicts."""
+        if self._first is None or self._last is None:
+            return
+        slot = verdicts["slot"]
+        inside = pc.and_(pc.greater_equal(slot, self._first), pc.less_equal(slot, self._last))
+        lawful = pc.is_in(verdicts["verdict"], pa.array(["correct", "wrong"]))
+        rows = verdicts.filter(pc.and_(inside, lawful)).select(_DRAFTED.names)
+        last = Distribution.of(_ms(rows, "output_ms") - _ms(rows, "input_last_ms"))
+        self.last = Distribution.merged([self.last, last])
+        self._piles.lay(rows, self._spans(rows))
+
+    def tables(self) -> Iterator[pa.Table]:
+        """All of it, some slots at a time; it is gone then."""
+        for span in range(self._piles.number):
+            rows = self._piles.take(span)
+            yield rows.sort_by([("slot", "ascending"), ("output_ms", "ascending")])
+
+    def _spans(self, rows: pa.Table) -> IntArray:
+        """The measured window, cut into equal spans of slots."""
+        assert self._first is not None and self._last is not None
+        since = rows["slot"].to_numpy().astype(np.int64) - self._first
+        found: IntArray = since * self._piles.number // (self._last - self._first + 1)
+        return found
 
 
 def _ms(table: pa.Table, column: str) -> FloatArray:
@@ -74,15 +93,6 @@ def measures_ms(table: pa.Table) -> dict[str, FloatArray]:
         "residence": may_answer_ms - last_ms,
         "engine": output_ms - may_answer_ms,
     }
-
-
-def last_of(draft: Path) -> Distribution:
-    """The distribution of `last` over the measured outputs."""
-    columns = ["output_ms", "input_last_ms"]
-    return Distribution.merged(
-        Distribution.of(_ms(table, "output_ms") - _ms(table, "input_last_ms"))
-        for table in _batches(draft, columns)
-    )
 
 
 @dataclass(slots=True)
@@ -103,11 +113,15 @@ class Measured:
 
 
 def write_latency(
-    draft: Path | None, path: Path, stalls: Sequence[Stall], ends: WindowEnds | None = None
+    drafted: Iterable[pa.Table],
+    path: Path,
+    stalls: Sequence[Stall],
+    ends: WindowEnds | None = None,
 ) -> Measured:
-    """Write latency.parquet from the draft, whole or not at all; and sum it up on the way.
+    """Write latency.parquet, whole or not at all; and sum it up on the way.
 
-    `ends` is given where outputs wait for the ends of their windows.
+    `drafted` are the measured outputs without the columns that are known last; `ends` is given
+    where outputs wait for the ends of their windows.
     """
     unfinished = path.with_name(f".{path.name}.draft")
     parts: dict[str, list[Distribution]] = {name: [] for name in (*MEASURES, "last_outside_stalls")}
@@ -115,9 +129,9 @@ def write_latency(
     measured = Measured()
     schema = parquet_schema(LATENCY_COLUMNS)
     with pq.ParquetWriter(unfinished, schema, compression="zstd") as writer:
-        for drafted in _batches(draft) if draft is not None else ():
-            stalled = in_any(stalls, drafted["output_ms"].to_numpy())
-            table = _with_added(drafted, stalled, ends).select(schema.names).cast(schema)
+        for rows in drafted:
+            stalled = in_any(stalls, rows["output_ms"].to_numpy())
+            table = _with_added(rows, stalled, ends).select(schema.names).cast(schema)
             writer.write_table(table)
             measured.stalled += int(stalled.sum())
             if ends is not None:
@@ -131,8 +145,6 @@ def write_latency(
                 of_slot = Distribution.of(found["last"][slot == one])
                 slots.setdefault(int(one), []).append(of_slot)
     unfinished.replace(path)
-    if draft is not None:
-        shutil.rmtree(draft)
     measured.of = {name: Distribution.merged(held) for name, held in parts.items()}
     measured.of_slot = {slot: Distribution.merged(held) for slot, held in slots.items()}
     return measured
@@ -141,7 +153,7 @@ def write_latency(
 def _with_added(
     drafted: pa.Table, stalled: npt.NDArray[np.bool_], ends: WindowEnds | None
 ) -> pa.Table:
-    """The draft with the columns that Spark could not know."""
+    """The draft with the columns that are known last."""
     rows = drafted.num_rows
     end_ms = pa.nulls(rows, pa.int64()) if ends is None else ends.after(drafted["slot"].to_numpy())
     added = (end_ms, pa.array(stalled))

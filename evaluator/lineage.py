@@ -2,53 +2,75 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
 
 from contract.workload import Stage
-from evaluator.evidence import TimeAxis
-from evaluator.workload import NO_SECOND
+from evaluator.evidence import FloatArray, IntArray, TimeAxis
+from evaluator.workload import IDENTITY, NO_SECOND
+
+_NEVER = np.iinfo(np.int64).min
 
 
-def lineage(records: DataFrame, stage: Stage) -> DataFrame:
-    """For each group of inputs that an output could come from: when they were appended and due.
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """By the number of an identity: when the inputs that it could come from were appended."""
+
+    records: IntArray
+    mean_ms: FloatArray
+    last_ms: IntArray
+    event_last_us: IntArray
+
+    @classmethod
+    def of(cls, number: IntArray, many: int, at_ms: IntArray, event_us: IntArray) -> Sources:
+        """From the inputs' numbers, and when each was appended and due."""
+        records = np.bincount(number, minlength=many)
+        base_ms = int(at_ms.min(initial=0))
+        # what is summed stays whole: a double holds it to the millisecond
+        since_ms = np.bincount(number, at_ms - base_ms, minlength=many).astype(np.int64)
+        with np.errstate(invalid="ignore"):
+            mean_ms = (base_ms * records + since_ms) / records
+        last_ms, event_last_us = np.full((2, many), _NEVER)
+        np.maximum.at(last_ms, number, at_ms)
+        np.maximum.at(event_last_us, number, event_us)
+        return cls(records.astype(np.int64), mean_ms, last_ms, event_last_us)
+
+
+def passing(records: pa.Table, stage: Stage) -> pa.Table:
+    """The inputs that a stage makes outputs of, told as it tells its outputs.
 
     An output's inputs are the records of its identity and second; for a stage that looks back
-    those of its own second.
+    those of its own second. A malformed record passes only where a stage passes records on as
+    they are.
     """
-    # a malformed record passes only where a stage passes records on as they are
-    passing = records if not stage.fields else records.where("well_formed")
-    return passing.groupBy(
-        "bucket",
-        *(_told(name, stage) for name in ("location", "lane", "kind")),
-        "second",
-        "token",
-    ).agg(
-        F.avg("timestamp_ms").alias("input_mean_ms"),
-        F.max("timestamp_ms").alias("input_last_ms"),
-        F.max("event_us").alias("event_last_us"),
-    )
+    if stage.fields:
+        records = records.filter(records["well_formed"])
+    for name in ("location", "lane", "kind"):
+        if name not in stage.identity:
+            none = pa.repeat("", records.num_rows)
+            records = records.set_column(IDENTITY.index(name), name, none)
+    return records
 
 
-def _told(name: str, stage: Stage) -> Column:
-    return F.col(name) if name in stage.identity else F.lit("").alias(name)
+def slots_of(second: IntArray, axis: TimeAxis) -> tuple[IntArray, np.typing.NDArray[np.bool_]]:
+    """The slot of each second, and whether it has one: none is without event time, or of
+    another century."""
+    slot = second - axis.event_start_s
+    limits = np.iinfo(np.int32)
+    known = (second != NO_SECOND) & (slot >= limits.min) & (slot <= limits.max)
+    return np.where(known, slot, 0), known
 
 
-def slot_of(axis: TimeAxis) -> Column:
-    """The slot of an identity; null where it has no event time, or one of another century."""
-    second = F.col("second")
-    return F.when(second != NO_SECOND, (second - axis.event_start_s).try_cast("int"))
+def due_on_wall_ms(event_us: IntArray, axis: TimeAxis) -> FloatArray:
+    """When a record of that event time was due, on the wall."""
+    since_ms = event_us / 1000 - axis.event_start_s * 1000.0
+    due: FloatArray = axis.first_due_ms + since_ms / 1000 * axis.slot_ms
+    return due
 
 
-def due_ms_of(axis: TimeAxis, *, same_machine: bool) -> Column:
-    """When the last due input was due, on the wall; null where clock and publisher are apart."""
-    if not same_machine:
-        return F.lit(None).cast("double")
-    since_ms = F.col("event_last_us") / 1000 - F.lit(axis.event_start_s * 1000.0)
-    return F.lit(axis.first_due_ms) + since_ms / 1000 * F.lit(axis.slot_ms)
-
-
-def awaited_slot_of(axis: TimeAxis) -> Column:
-    """The slot by which an expected output is due: its own, or the one its input came in."""
-    arrived = F.floor((F.col("input_last_ms") - axis.first_due_ms) / axis.slot_ms)
-    return F.coalesce(F.col("slot"), arrived.cast("int"))
+def slots_at(at_ms: IntArray, axis: TimeAxis) -> IntArray:
+    """The slot that ran on the wall at that time."""
+    slot: IntArray = np.floor((at_ms - axis.first_due_ms) / axis.slot_ms).astype(np.int64)
+    return slot

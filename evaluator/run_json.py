@@ -23,7 +23,6 @@ def run_json(
     slots: Sequence[dict[str, Any]],
     doubts: Sequence[Doubt],
     phases_s: dict[str, float],
-    faulty: list[dict[str, Any]],
     not_collected: str | None,
 ) -> dict[str, Any]:
     """All keys are always there; null where unknown."""
@@ -41,7 +40,7 @@ def run_json(
         "failure": _failure(told, not_collected),
         "window": _window(evidence),
         "outputs": outputs,
-        "at_fault": faulty,
+        "at_fault": findings.at_fault,
         "latency_ms": findings.measured.to_json(),
         "stalls": stalls_to_json(findings.stalls),
         "stall_list": [stall.to_json() for stall in findings.stalls],

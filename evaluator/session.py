@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ _HDFS = {
     "ipc.ping.interval": "5000",
     "ipc.client.rpc-timeout.ms": "30000",
 }
-_ROOT = Path(__file__).resolve().parents[1]
 
 
 def connector_jars() -> list[Path]:
@@ -35,16 +33,10 @@ def connector_jars() -> list[Path]:
 def start_spark(cores: int | None = None) -> SparkSession:
     """A local session on the loopback, with a small heap and little noise."""
     cores = cores or len(os.sched_getaffinity(0))
-    paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     temporary = tempfile.gettempdir()
     settings = {
         "spark.master": f"local[{cores}]",
         "spark.app.name": "tollgate-evaluator",
-        "spark.pyspark.python": sys.executable,
-        "spark.python.daemon.module": "evaluator.worker_daemon",
-        "spark.pyspark.driver.python": sys.executable,
         "spark.driver.memory": os.environ.get("EVALUATOR_MEMORY", "1g"),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -55,8 +47,6 @@ def start_spark(cores: int | None = None) -> SparkSession:
                 "-XX:-UsePerfData",
                 "-XX:+UseSerialGC",
                 "-XX:TieredStopAtLevel=1",
-                # the method that Spark makes for the verdicts' join is one of the huge ones
-                "-XX:-DontCompileHugeMethods",
                 *class_archive_options("evaluator", os.getpid(), os.environ),
             ]
         ),
@@ -67,15 +57,6 @@ def start_spark(cores: int | None = None) -> SparkSession:
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": str(2 * cores),
-        # the plans' partitions follow from the number of records: nothing to adapt
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.requireAllClusterKeysForCoPartition": "false",
-        "spark.sql.autoBroadcastJoinThreshold": "-1",
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
-        # whole numbers with nulls must not become doubles on their way to pandas
-        "spark.sql.execution.pythonUDF.pandas.preferIntExtensionDtype": "true",
         "spark.sql.sources.default": "parquet",
         "spark.sql.parquet.compression.codec": "zstd",
         **{f"spark.hadoop.{name}": value for name, value in _HDFS.items()},

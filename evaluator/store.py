@@ -1,22 +1,17 @@
-"""Open the store through Spark; only `rebuild/stored.py` reads it too, by other means."""
+"""Open the store: Spark writes topics to it; they are read from a folder of this machine."""
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from contract.errors import ServiceFailed, TollgateError
-
-_COLLECTED = (
-    "topic string, partition int, offset long, timestamp_ms long, timestamp_type int, "
-    "key binary, value binary"
-)
-INPUTS_SCHEMA = f"{_COLLECTED}, kind string"
+from evaluator.topics import Topic, Topics
 
 
 class NotCollected(TollgateError):
@@ -35,23 +30,24 @@ class Store:
     def _path(self, part: str) -> str:
         return f"{self.address.rstrip('/')}/{self.campaign_id}/{self.run_name}/{part}"
 
-    def _read(self, part: str, schema: str) -> DataFrame:
-        try:
-            return self.spark.read.schema(schema).parquet(self._path(part))
-        except AnalysisException as error:
-            raise NotCollected(f"{self._path(part)} is not there: {error.getCondition()}") from None
+    def _here(self) -> Path | None:
+        """The run's folder where it is on this machine, and none of Hadoop's."""
+        scheme, _, path = self._path("").partition(":")
+        if scheme != "file":
+            return None
+        return Path(f"/{path.lstrip('/')}" if path.startswith("//") else path)
 
-    def inputs(self) -> DataFrame:
-        """The input topics as they were appended."""
-        return self._read("inputs", INPUTS_SCHEMA)
-
-    def outputs(self) -> DataFrame:
-        """The output topic as it was appended."""
-        return self._read("outputs", _COLLECTED)
-
-    def verdicts(self, schema: str) -> DataFrame:
-        """What `write_verdicts` wrote."""
-        return self._read("verdicts", schema)
+    def topics(self, scratch: Path) -> Topics:
+        """The topics as they were appended; brought to `scratch` where they are elsewhere."""
+        folder = self._here()
+        if folder is None:
+            folder = scratch / "topics"
+            for part in ("inputs", "outputs"):
+                self._copy(self._path(part), f"file:{(folder / part).absolute()}")
+        topics = Topics(*(Topic.in_folder(folder / part) for part in ("inputs", "outputs")))
+        if not topics.inputs.files or not topics.outputs.files:
+            raise NotCollected(f"the topics of {self.run_name} are not in {self._path('')}")
+        return topics
 
     def write_inputs(self, collected: DataFrame) -> None:
         """Keep the input topics, nothing computed."""
@@ -61,28 +57,31 @@ class Store:
         """Keep the output topic, nothing computed."""
         collected.write.mode("overwrite").parquet(self._path("outputs"))
 
-    def write_verdicts(self, verdicts: DataFrame) -> None:
-        """Keep the verdict on each output."""
-        verdicts.write.mode("overwrite").parquet(self._path("verdicts"))
+    def keep_verdicts(self, folder: Path) -> None:
+        """Keep the verdict on each output, in place of those that were there."""
+        mine = self._here()
+        if mine is not None:
+            shutil.rmtree(mine / "verdicts", ignore_errors=True)
+            shutil.move(folder, mine / "verdicts")
+            return
+        self._copy(f"file:{folder.absolute()}", self._path("verdicts"))
 
     def copy_to(self, address: str) -> None:
         """Have this run's folder in another store too, as it is."""
         other = Store(self.spark, address, self.campaign_id, self.run_name)
+        self._copy(self._path(""), other._path(""))
+
+    def _copy(self, source: str, target: str) -> None:
+        """A folder, by Hadoop's file systems, in place of what is there."""
         jvm: Any = self.spark._jvm
         conf = self.spark._jsc.hadoopConfiguration()
-        source, target = (jvm.org.apache.hadoop.fs.Path(s._path("")) for s in (self, other))
+        here, there = (jvm.org.apache.hadoop.fs.Path(path) for path in (source, target))
         try:
-            whole = jvm.org.apache.hadoop.fs.FileUtil.copy(
-                source.getFileSystem(conf), source, target.getFileSystem(conf), target, False, conf
-            )
+            files, kept = here.getFileSystem(conf), there.getFileSystem(conf)
+            kept.delete(there, True)
+            whole = jvm.org.apache.hadoop.fs.FileUtil.copy(files, here, kept, there, False, conf)
             if not whole:
                 raise ServiceFailed(f"{source} could not be copied to {target}")
         except Py4JJavaError as error:
             says = str(error.java_exception.getMessage())[:300]
             raise ServiceFailed(f"copying {source} to {target} failed: {says}") from error
-
-    def partitions(self) -> DataFrame:
-        """Topic, partition, offset, timestamp of all records: to see how they were appended."""
-        names = ("topic", "partition", "offset", "timestamp_ms", "timestamp_type")
-        columns = [F.col(name) for name in names]
-        return self.inputs().select(*columns).unionByName(self.outputs().select(*columns))

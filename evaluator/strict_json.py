@@ -13,7 +13,7 @@ from contract.workload import FieldType
 
 _INT64_MAX = 2**63 - 1
 #: what outputs may write: `T` or a space, up to nanoseconds, Z or an offset or neither (UTC)
-_INSTANT = re.compile(
+INSTANT = re.compile(
     r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:?\d\d)?", re.ASCII
 )
 
@@ -70,7 +70,7 @@ def instant_us(value: Any) -> int | None:
     """The epoch microseconds that an output's timestamp says, however it is written."""
     if type(value) is not str:
         return None
-    found = _INSTANT.fullmatch(value)
+    found = INSTANT.fullmatch(value)
     if found is None:
         return None
     second = second_of(found[1].replace(" ", "T"))
@@ -95,4 +95,13 @@ def as_field(value: Any, kind: FieldType) -> Any:
         return as_double(value)
     if kind == "timestamp":
         return instant_us(value)
-    return value if type(value) is str else None
+    return value if type(value) is str and _is_text(value) else None
+
+
+def _is_text(value: str) -> bool:
+    """Not half a character: JSON can escape one, nothing else can say it."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

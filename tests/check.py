@@ -27,8 +27,8 @@ def steps(everything: bool) -> list[list[str]]:
     """The commands, in order; the first that fails ends it."""
     python = [sys.executable, "-m"]
     tests = [*python, "pytest", "-q"]
-    if not everything:
-        tests += ["-m", "not brokers and not spark"]
+    # what takes the time of all tests is to be seen where it takes it
+    tests += ["--durations=20"] if everything else ["-m", "not brokers and not spark"]
     return [
         [*python, "ruff", "check", "--quiet", *PLACES, "tollgate"],
         [*python, "ruff", "format", "--quiet", "--check", *PLACES, "tollgate"],

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
+from functools import reduce
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from contract.workload import FieldType, Stage
 from contract.workloads.traffic import LOOK_BACK_LONG_SLOTS, LOOK_BACK_SHORT_SLOTS, split_key
-from evaluator.strict_json import as_double, as_field, as_long, parse_object, second_of
+from evaluator.alike import Fields, read_all
+from evaluator.strict_json import (
+    INSTANT,
+    as_double,
+    as_field,
+    as_long,
+    parse_object,
+    second_of,
+)
 from evaluator.workload import IDENTITY, NO_SECOND, Judge
 
 _TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?Z", re.ASCII)
@@ -24,6 +37,12 @@ _FIELDS: tuple[tuple[str, FieldType], ...] = (
     ("num_lanes", "long"),
 )
 _NAMES = tuple(name for name, _ in _FIELDS)
+_RECORD = Fields(
+    (("internalId", "string"), *_FIELDS, ("timestamp", "timestamp")),
+    _TIMESTAMP,
+)
+#: a key as `split_key` cuts it
+_PLACE = r"(?s)^(?P<location>.+)/(?P<lane>[^/]+)$"
 _Said = tuple[str, str, int, int, float, float, int | None, float | None, int | None, int, int]
 
 
@@ -78,33 +97,82 @@ def _whose(key: bytes | None, value: bytes | None) -> tuple[str, str, str, int, 
     return (key or b"").decode(errors="backslashreplace"), "", "", NO_SECOND, token, 0
 
 
-def _columns(rows: list[Any], names: tuple[str, ...]) -> dict[str, Any]:
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
-    return {
-        name: pd.array(list(column), dtype="Int64") if name in _NULLABLE_LONGS else list(column)
-        for name, column in zip(names, columns, strict=True)
-    }
+def _table(rows: list[Any], schema: pa.Schema) -> pa.Table:
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema)
 
 
-_NULLABLE_LONGS = {"flow", "period", "accuracy", "num_lanes", "lanes", "timestamp"}
-_MALFORMED = ("", "", NO_SECOND, 0, *[None] * len(_NAMES))
-
-
-def read_inputs(batch: pd.DataFrame, stage: Stage) -> pd.DataFrame:
+def read_inputs(batch: pa.Table, stage: Stage) -> pa.Table:
     """A row for each record; a malformed one has no second (but passes `ingest` all the same)."""
-    kinds, keys, values = batch["kind"], batch["key"], batch["value"]
-    said = [read_record(*record) for record in zip(kinds, keys, values, strict=True)]
-    if not stage.fields:
-        whose = [_whose(key, value) for key, value in zip(keys, values, strict=True)]
-        read = pd.DataFrame(_columns(whose, (*IDENTITY, "event_us")))
-        for name in _NAMES:
-            read[name] = None
+    read = _passed if not stage.fields else _computed
+    return read_all(
+        batch,
+        _RECORD,
+        lambda rows, said: _inputs_at_once(rows, said, stage),
+        lambda rows: _table([read(*record) for record in _records(rows)], JUDGE.inputs_schema),
+    )
+
+
+def _records(rows: pa.Table) -> Iterator[tuple[str, bytes | None, bytes | None]]:
+    return zip(*(rows[name].to_pylist() for name in ("kind", "key", "value")), strict=True)
+
+
+def _computed(kind: str, key: bytes | None, value: bytes | None) -> tuple[Any, ...]:
+    said = read_record(kind, key, value)
+    if said is None:
+        return ("", "", kind, NO_SECOND, "", 0, False, *[None] * len(_NAMES))
+    location, lane, second, event_us, *fields = said
+    return (location, lane, kind, second, "", event_us, True, *fields)
+
+
+def _passed(kind: str, key: bytes | None, value: bytes | None) -> tuple[Any, ...]:
+    well_formed = read_record(kind, key, value) is not None
+    return (*_whose(key, value), well_formed, *[None] * len(_NAMES))
+
+
+def _inputs_at_once(rows: pa.Table, said: pa.Table, stage: Stage) -> tuple[pa.Table, pa.Array]:
+    """Records that look alike; sure is what is well-formed."""
+    location, lane = _places(rows["key"])
+    says = {name: said[name].is_valid() for name in said.column_names}
+    always = ("internalId", "lat", "long", "accuracy", "timestamp", "num_lanes")
+    whole = reduce(pc.and_, [says[name] for name in always], location.is_valid())
+    of_flow = pc.and_(says["flow"], says["period"])
+    is_flow = pc.equal(rows["kind"], "flow")
+    sure = pc.and_(whole, pc.if_else(is_flow, of_flow, says["speed"]))
+    if stage.fields:
+        kind, token = rows["kind"], pa.repeat("", rows.num_rows)
+        of_kind = {"flow": is_flow, "period": is_flow, "speed": pc.invert(is_flow)}
+        fields = {name: _where(of_kind.get(name), said[name]) for name in _NAMES}
     else:
-        rows = [row or _MALFORMED for row in said]
-        read = pd.DataFrame(_columns(rows, ("location", "lane", "second", "event_us", *_NAMES)))
-        read["kind"], read["token"] = kinds.to_numpy(), ""
-    read["well_formed"] = [row is not None for row in said]
-    return read
+        kind = pc.if_else(of_flow, "flow", "speed")
+        keys_and_values = (rows[name].to_pylist() for name in ("key", "value"))
+        token = pa.array([_token(*pair) for pair in zip(*keys_and_values, strict=True)])
+        fields = {n: pa.nulls(rows.num_rows, JUDGE.inputs_schema.field(n).type) for n in _NAMES}
+    event_us = said["timestamp"].fill_null(0)
+    columns = [location, lane, kind, _second_of(event_us), token, event_us, sure, *fields.values()]
+    return pa.table(columns, JUDGE.inputs_schema), sure
+
+
+def _where(mask: pa.Array | None, column: pa.Array) -> pa.Array:
+    return column if mask is None else pc.if_else(mask, column, None)
+
+
+def _second_of(event_us: pa.Array) -> pa.Array:
+    return pa.array(np.floor_divide(event_us.to_numpy(), 1_000_000))
+
+
+def _texts(keys: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Keys as text; null, all of them, where one is none."""
+    try:
+        return keys.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.chunked_array([pa.nulls(len(keys), pa.string())])
+
+
+def _places(keys: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
+    """Location and lane of each key, as `split_key` has them; null where it has none."""
+    parts = pc.extract_regex(_texts(keys), _PLACE).combine_chunks()
+    return pc.struct_field(parts, "location"), pc.struct_field(parts, "lane")
 
 
 def _read_output(key: bytes | None, value: bytes | None, stage: Stage) -> tuple[Any, ...]:
@@ -131,19 +199,55 @@ def _read_output(key: bytes | None, value: bytes | None, stage: Stage) -> tuple[
     return (*identity, "; ".join(flaws) or None, *fields)
 
 
-def read_outputs(batch: pd.DataFrame, stage: Stage) -> pd.DataFrame:
+def read_outputs(batch: pa.Table, stage: Stage) -> pa.Table:
     """A row for each output; one that cannot be read has no second."""
-    pairs = zip(batch["key"], batch["value"], strict=True)
+    schema = JUDGE.outputs_schema(stage)
     if not stage.fields:
-        read = pd.DataFrame(_columns([_whose(*pair)[:5] for pair in pairs], IDENTITY))
-        read["flaw"] = None
-        return read
-    rows = [_read_output(key, value, stage) for key, value in pairs]
-    read = pd.DataFrame(_columns([row[:6] for row in rows], (*IDENTITY, "flaw")))
-    fields = _columns([row[6:] for row in rows], tuple(name for name, _ in stage.fields))
-    for name, column in fields.items():
-        read[f"got_{name}"] = column
-    return read
+        return read_all(
+            batch,
+            _RECORD,
+            lambda rows, said: _passed_at_once(rows, said, stage),
+            lambda rows: _table([(*_whose(*pair)[:5], None) for pair in _pairs(rows)], schema),
+        )
+    return read_all(
+        batch,
+        Fields(stage.fields, INSTANT),
+        lambda rows, said: _outputs_at_once(rows, said, stage),
+        lambda rows: _table([_read_output(*pair, stage) for pair in _pairs(rows)], schema),
+    )
+
+
+def _pairs(rows: pa.Table) -> Iterator[tuple[bytes | None, bytes | None]]:
+    return zip(rows["key"].to_pylist(), rows["value"].to_pylist(), strict=True)
+
+
+def _passed_at_once(rows: pa.Table, said: pa.Table, stage: Stage) -> tuple[pa.Table, pa.Array]:
+    """Records that were passed on, as inputs are read."""
+    says_flow = pc.and_(said["flow"].is_valid(), said["period"].is_valid())
+    kinds = pc.if_else(says_flow, "flow", "speed")
+    read, sure = _inputs_at_once(rows.append_column("kind", kinds), said, stage)
+    schema = JUDGE.outputs_schema(stage)
+    flaw = pa.nulls(rows.num_rows, pa.string())
+    return pa.table([*read.select(IDENTITY).columns, flaw], schema), sure
+
+
+def _outputs_at_once(rows: pa.Table, said: pa.Table, stage: Stage) -> tuple[pa.Table, pa.Array]:
+    """Outputs that look alike; sure is what has no flaw and an identity."""
+    none = pa.repeat("", rows.num_rows)
+    if "lane" in stage.identity:
+        location, lane = _places(rows["key"])
+    else:
+        location, lane = _texts(rows["key"]), none
+    kind: pa.Array = none
+    if "kind" in stage.identity:
+        flows, speeds = said["flow"].is_valid(), said["speed"].is_valid()
+        both = pc.if_else(speeds, "flow+speed", "flow")
+        kind = pc.if_else(flows, both, pc.if_else(speeds, "speed", ""))
+    sure = pc.and_(location.is_valid(), said["timestamp"].is_valid())
+    second = _second_of(said["timestamp"].fill_null(0))
+    flaw = pa.nulls(rows.num_rows, pa.string())
+    columns = [location, lane, kind, second, none, flaw, *said.columns]
+    return pa.table(columns, JUDGE.outputs_schema(stage)), sure
 
 
 def expect(records: pd.DataFrame, stage: Stage) -> pd.DataFrame:

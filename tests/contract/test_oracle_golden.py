@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from contract.workload import Stage
 from contract.workloads.traffic import WORKLOAD
 from evaluator.strict_json import instant_us
 from evaluator.workloads.traffic import JUDGE
+from tests.unit.evaluator.frames import frame_of
 
 GOLDEN = Path(__file__).resolve().parents[2] / "contract" / "golden"
 
@@ -22,23 +24,21 @@ def lines(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (GOLDEN / f"traffic.{name}.jsonl").open()]
 
 
-def golden_topics() -> pd.DataFrame:
+def golden_topics() -> pa.Table:
     rows = lines("input")
     as_bytes = [[None if r[n] is None else r[n].encode() for r in rows] for n in ("key", "value")]
-    return pd.DataFrame(
+    return pa.table(
         {
             "kind": [r["kind"] for r in rows],
-            "key": pd.Series(as_bytes[0], dtype=object),
-            "value": pd.Series(as_bytes[1], dtype=object),
-            "partition": 0,
-            "offset": range(len(rows)),
+            "key": pa.array(as_bytes[0], pa.binary()),
+            "value": pa.array(as_bytes[1], pa.binary()),
         }
     )
 
 
 def records(stage: Stage) -> pd.DataFrame:
     topics = golden_topics()
-    return JUDGE.read_inputs(topics, stage).assign(offset=topics["offset"])
+    return frame_of(JUDGE.read_inputs(topics, stage)).assign(offset=range(topics.num_rows))
 
 
 def as_told(row: Mapping[Hashable, Any], stage: Stage) -> dict[str, Any]:

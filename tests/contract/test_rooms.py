@@ -70,14 +70,13 @@ def test_only_one_file_of_the_pipeline_does_io() -> None:
 
 
 def test_pandas_is_at_home_where_the_oracle_takes_and_gives_frames() -> None:
-    """From Spark in oracle.py, and from stored topics, to judge them again, in rebuild."""
+    """From tables, in judging.py, and in rebuild, to judge them again."""
     users = {
         str(path.relative_to(HOME))
         for path in (HOME / "evaluator").rglob("*.py")
         if "pandas" in imports(path)
     }
-    home = {"oracle.py", "workload.py", "workloads/traffic.py", "worker_daemon.py"}
-    home.add("rebuild/reading.py")
+    home = {"judging.py", "workload.py", "workloads/traffic.py", "rebuild/reading.py"}
     assert users <= {f"evaluator/{name}" for name in home}
 
 

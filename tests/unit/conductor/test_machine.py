@@ -95,12 +95,12 @@ def test_without_git_nothing_is_claimed_of_the_commit(
 
 
 def test_any_file_that_decides_what_a_run_does_changes_the_sources_hash(checkout: Home) -> None:
-    module = checkout.path / "evaluator" / "oracle.py"
+    module = checkout.path / "evaluator" / "judging.py"
     module.parent.mkdir()
     module.write_text("one")
     before = sources_sha256(checkout.path)
     (module.parent / "__pycache__").mkdir()
-    (module.parent / "__pycache__" / "oracle.pyc").write_text("compiled")
+    (module.parent / "__pycache__" / "judging.pyc").write_text("compiled")
     (checkout.path / "README.md").write_text("words")
     assert sources_sha256(checkout.path) == before == pins(checkout, None)["sources_sha256"]
     module.write_text("two")

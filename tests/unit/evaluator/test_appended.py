@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
 
-from evaluator.appended import append_clock, disorder_ms
+from evaluator.appended import AppendClock, Stamps, disorder_ms
 
 
 @pytest.mark.parametrize(
@@ -28,8 +27,8 @@ def test_disorder_is_how_far_event_time_falls_behind(
     assert disorder_ms(at_ms, event_ms, event_ms) == found
 
 
-@pytest.mark.spark
-def test_the_clock_goes_back_only_along_a_partition(spark: SparkSession) -> None:
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_the_clock_goes_back_only_along_a_partition(size: int) -> None:
     names = ("topic", "partition", "offset", "timestamp_ms", "timestamp_type")
     rows = [
         ("a", 0, 0, 100, 1),
@@ -38,6 +37,9 @@ def test_the_clock_goes_back_only_along_a_partition(spark: SparkSession) -> None
         ("a", 1, 0, 10, 1),
         ("b", 0, 0, 5, 0),
     ]
-    table = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows])
-    found = append_clock(spark.createDataFrame(table))
-    assert (found.back_ms_max, found.timestamp_types) == (50, (0, 1))
+    held = [dict(zip(names, row, strict=True)) for row in rows]
+    stamps = Stamps()
+    # batches of consecutive offsets, in whatever order
+    for start in reversed(range(0, len(held), size)):
+        stamps.add(pa.Table.from_pylist(held[start : start + size]))
+    assert stamps.clock() == AppendClock(50, (0, 1))

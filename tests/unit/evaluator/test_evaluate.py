@@ -44,7 +44,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
     made = Kept(RunFolder(make_run(tmp_path)[0]))
 
     def look(*_: object) -> Findings:
-        return Findings.none(write_latency(None, made.run.latency, []))
+        return Findings.none(write_latency([], made.run.latency, []))
 
     monkeypatch.setattr(evaluate, "Store", lambda *_: made)
     monkeypatch.setattr(evaluate, "look", look)

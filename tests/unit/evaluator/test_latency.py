@@ -85,10 +85,8 @@ def test_what_comes_before_its_window_can_close_is_counted(
     table, _ = sampled([(0, [0, 40], 0), (1, [90, 95], 0)], windowed=True)
     table = table.drop_columns(["window_end_ms", "in_stall", "output_ms"])
     table = table.append_column("output_ms", pa.array(output_ms))
-    (tmp_path / "draft").mkdir()
-    pq.write_table(table, tmp_path / "draft" / "part-0.parquet")
     ends = WindowEnds.of(np.array([1, 2]), np.array([100, 200]))
-    found = write_latency(tmp_path / "draft", tmp_path / "latency.parquet", [], ends)
+    found = write_latency([table], tmp_path / "latency.parquet", [], ends)
     assert (found.hasty, found.hasty_ms_max) == (hasty, most_ms)
     written = pq.read_table(tmp_path / "latency.parquet")
     assert written["window_end_ms"].to_pylist() == [100, 200]
@@ -97,9 +95,7 @@ def test_what_comes_before_its_window_can_close_is_counted(
 
 def test_a_window_that_never_could_close_is_not_kept(tmp_path: Path) -> None:
     table, _ = sampled([(0, [0], 5), (1, [90], 5)], windowed=True)
-    (tmp_path / "draft").mkdir()
     drafted = table.drop_columns(["window_end_ms", "in_stall"])
-    pq.write_table(drafted, tmp_path / "draft" / "part-0.parquet")
     ends = WindowEnds.of(np.array([0, 1]), np.array([AT_MS, AT_MS + 90]))
-    found = write_latency(tmp_path / "draft", tmp_path / "latency.parquet", [], ends)
+    found = write_latency([drafted], tmp_path / "latency.parquet", [], ends)
     assert (found.hasty, found.hasty_ms_max) == (1, 0.0)

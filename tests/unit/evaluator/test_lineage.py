@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 
+import numpy as np
 import pytest
-from pyspark.sql import SparkSession
 
 from contract.workloads.traffic import WORKLOAD
 from evaluator.evidence import TimeAxis
-from evaluator.lineage import due_ms_of, lineage, slot_of
-from evaluator.oracle import Oracle, Spread
+from evaluator.identity import numbered
+from evaluator.lineage import Sources, due_on_wall_ms, passing, slots_of
+from evaluator.workload import NO_SECOND
 from evaluator.workloads.traffic import JUDGE
 from tests.unit.evaluator.synthetic import (
     EVENT_START_S,
@@ -21,16 +22,12 @@ from tests.unit.evaluator.synthetic import (
     topic_table,
 )
 
-pytestmark = pytest.mark.spark
-
 AXIS = TimeAxis(FIRST_DUE_MS, EVENT_START_S, 500.0, 5, 0, 5)
 
 
 @pytest.mark.parametrize("stage", ["parse", "join", "sliding"])
 @pytest.mark.parametrize("seed", [1, 2])
-def test_lineage_is_what_plain_loops_find_whatever_the_order(
-    spark: SparkSession, stage: str, seed: int
-) -> None:
+def test_lineage_is_what_plain_loops_find_whatever_the_order(stage: str, seed: int) -> None:
     rng = random.Random(seed)
     plan = Plan(slots=6, locations=3, lanes=3, slot_ms=500.0, late_ms=90.0, seed=seed)
     made = list(input_records(plan))
@@ -42,21 +39,30 @@ def test_lineage_is_what_plain_loops_find_whatever_the_order(
         groups[(*(identity[n] for n in names), record.slot)].append((record.timestamp_ms, due_ms))
 
     table = topic_table([record for record, *_ in made])
-    oracle = Oracle(JUDGE, WORKLOAD.stage(stage), Spread(2, 4))
-    records = oracle.records(spark.createDataFrame(table))
-    found = lineage(records, oracle.stage).withColumn("slot", slot_of(AXIS))
-    rows = found.withColumn("due_ms", due_ms_of(AXIS, same_machine=True)).toArrow().to_pylist()
+    asked = WORKLOAD.stage(stage)
+    read = JUDGE.read_inputs(table.select(["kind", "key", "value"]), asked)
+    records = passing(read.append_column("timestamp_ms", table["timestamp_ms"]), asked)
+    (number,), many = numbered([records])
+    at_ms, event_us = (records[name].to_numpy() for name in ("timestamp_ms", "event_us"))
+    sources = Sources.of(number, many, at_ms, event_us)
+    slot, known = slots_of(records["second"].to_numpy(), AXIS)
 
-    assert len(rows) == len(groups)
-    for row in rows:
-        inputs = groups[(*(row[n] for n in oracle.stage.identity), row["slot"])]
+    assert many == len(groups) and known.all()
+    places = zip(*(records[name].to_pylist() for name in asked.identity), strict=True)
+    for place, one, of_slot in zip(places, number.tolist(), slot.tolist(), strict=True):
+        inputs = groups[(*place, of_slot)]
         appended = [at for at, _ in inputs]
-        assert row["input_last_ms"] == max(appended)
-        assert row["input_mean_ms"] == pytest.approx(sum(appended) / len(appended), abs=1e-3)
+        assert sources.records[one] == len(inputs)
+        assert sources.last_ms[one] == max(appended)
+        assert sources.mean_ms[one] == sum(appended) / len(appended)
         # event time is told to the millisecond, cut off
-        assert row["due_ms"] == pytest.approx(max(due for _, due in inputs), abs=0.5)
+        told_ms = due_on_wall_ms(sources.event_last_us, AXIS)[one]
+        assert told_ms == pytest.approx(max(due for _, due in inputs), abs=0.5)
 
 
-def test_where_clock_and_publisher_are_apart_nothing_is_due(spark: SparkSession) -> None:
-    frame = spark.range(1).selectExpr("1 as event_last_us")
-    assert frame.select(due_ms_of(AXIS, same_machine=False)).first()[0] is None  # type: ignore[index]
+def test_a_second_of_another_century_has_no_slot() -> None:
+    start = AXIS.event_start_s
+    second = np.array([NO_SECOND, start - 2**31 - 1, start - 1, start, start + 2**31], np.int64)
+    slot, known = slots_of(second, AXIS)
+    assert known.tolist() == [False, False, True, True, False]
+    assert slot[known].tolist() == [-1, 0]

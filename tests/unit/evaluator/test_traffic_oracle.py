@@ -7,6 +7,7 @@ import random
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from contract.workloads.traffic import WORKLOAD
 from evaluator.strict_json import instant_us
 from evaluator.workload import NO_SECOND
 from evaluator.workloads.traffic import JUDGE, read_record
+from tests.unit.evaluator.frames import frame_of
 from tests.unit.evaluator.synthetic import Plan, Record, input_records, outputs_of
 
 FLOW = {
@@ -80,14 +82,10 @@ def test_fields_nobody_knows_are_ignored() -> None:
 
 
 def read_outputs(stage: str, *values: tuple[bytes | None, bytes | None]) -> list[dict[str, Any]]:
-    batch = pd.DataFrame(
-        {
-            "key": pd.Series([k for k, _ in values], dtype=object),
-            "value": pd.Series([v for _, v in values], dtype=object),
-        }
-    )
-    found = JUDGE.read_outputs(batch, WORKLOAD.stage(stage))
-    return [{str(n): value for n, value in row.items()} for row in found.to_dict("records")]
+    keys, said = zip(*values, strict=True)
+    batch = pa.table({"key": pa.array(keys, pa.binary()), "value": pa.array(said, pa.binary())})
+    found: list[dict[str, Any]] = JUDGE.read_outputs(batch, WORKLOAD.stage(stage)).to_pylist()
+    return found
 
 
 TOTAL = {
@@ -116,6 +114,7 @@ def test_an_output_is_read_with_its_identity() -> None:
         ({"flow": 3.0}, "flow is no long: 3.0"),
         ({"speed": "7"}, "speed is no double: '7'"),
         ({"extra": 1}, "there is no field 'extra'"),
+        ({"location": "\ud800"}, r"location is no string: '\ud800'"),
     ],
 )
 def test_an_output_that_is_not_to_the_letter_has_a_flaw(changes: dict[str, Any], flaw: str) -> None:
@@ -140,15 +139,15 @@ def test_a_null_value_is_not_an_empty_one_when_it_is_passed_on() -> None:
 
 
 def expected(records: list[Record], stage: str) -> pd.DataFrame:
-    batch = pd.DataFrame(
+    batch = pa.table(
         {
             "kind": [r.kind for r in records],
-            "key": [r.key for r in records],
-            "value": [r.value for r in records],
+            "key": pa.array([r.key for r in records], pa.binary()),
+            "value": pa.array([r.value for r in records], pa.binary()),
         }
     )
     asked = WORKLOAD.stage(stage)
-    read = JUDGE.read_inputs(batch, asked).assign(offset=range(len(records)))
+    read = frame_of(JUDGE.read_inputs(batch, asked)).assign(offset=range(len(records)))
     found = JUDGE.expect(read, asked)
     order = ["location", "lane", "kind", "second"]
     return found.sort_values(order).reset_index(drop=True)

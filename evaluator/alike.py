@@ -1,0 +1,187 @@
+"""Read JSON objects that look alike, all at once and as strictly as one by one; open nothing.
+
+A look is which names an object has, in which order, with what white space and how its instant is
+written. What is of a look is told by a regular expression that admits nothing but strict JSON
+whose values are of their fields' types; an object that no look admits is left to whoever asks.
+So a look may miss an object that is well-formed, and never admits one that is not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
+
+from contract.workload import FieldType
+from evaluator.strict_json import parse_object, second_of
+
+#: numbers that every reader takes for the same: none overflows, none loses an integer's digits
+_LONG = "-?(?:[1-9][0-9]{0,17}|0)"
+_DOUBLE = _LONG + r"(?:\.[0-9]{1,20})?(?:[eE][-+]?[0-9]{1,2})?"
+_STRING = r'"[^"\\\x00-\x1f]*"'
+_PATTERNS: dict[FieldType, str] = {"long": _LONG, "double": _DOUBLE, "string": _STRING}
+_ARROW: dict[FieldType, pa.DataType] = {
+    "long": pa.int64(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "timestamp": pa.string(),
+}
+_MEMBER = re.compile(
+    r'([ \t]*)"(\w+)"([ \t]*):([ \t]*)("[^"\\\x00-\x1f]*"|[-+.\w]+)([ \t]*)', re.ASCII
+)
+_INSTANT = re.compile(r"[-\d]{10}([T ])[:\d]{8}(?:\.(\d{1,6}))?Z?", re.ASCII)
+_SECOND_CHARS = 19
+#: looks that are learned in a batch, and records that may turn out to have none
+_LOOKS_MAX = 4
+_UNLIKE_MAX = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """What may be in an object, and how its instants must be written."""
+
+    types: tuple[tuple[str, FieldType], ...]
+    instant: re.Pattern[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    pattern: str
+    names: tuple[str, ...]
+    #: digits of the instant's fraction
+    fraction_digits: int
+
+
+def read_all(
+    batch: pa.Table,
+    fields: Fields,
+    at_once: Callable[[pa.Table, pa.Table], tuple[pa.Table, pa.Array]],
+    one_by_one: Callable[[pa.Table], pa.Table],
+) -> pa.Table:
+    """A row for each record of the batch, in its order.
+
+    `at_once` is given records that look alike and what their values say; it gives their rows, and
+    which of them it is sure of. `one_by_one` reads the others.
+    """
+    batch = batch.combine_chunks()
+    value = batch["value"]
+    values = value.chunk(0) if value.num_chunks else pa.array([], value.type)
+    left = np.ones(len(values), bool)
+    tables, places = [], []
+    for where, said in read_alike(values, fields):
+        rows, sure = at_once(batch.take(where), said)
+        place = where.to_numpy()[sure.to_numpy(zero_copy_only=False)]
+        tables.append(rows.filter(sure))
+        places.append(place)
+        left[place] = False
+    if left.any() or not tables:
+        tables.append(one_by_one(batch.filter(pa.array(left))))
+        places.append(np.flatnonzero(left))
+    if len(tables) == 1:
+        return tables[0]
+    return pa.concat_tables(tables).take(np.argsort(np.concatenate(places), kind="stable"))
+
+
+def read_alike(values: pa.Array, fields: Fields) -> Iterator[tuple[pa.Array, pa.Table]]:
+    """For each look among the values (binary): which of them have it, and what these say.
+
+    A column a field, in the order of `fields`; a timestamp in µs since 1970, null where it is no
+    instant; what is absent is null.
+    """
+    left = values
+    where = pa.array(np.arange(len(values)))
+    unlike = 0
+    for _ in range(_LOOKS_MAX + _UNLIKE_MAX):
+        if unlike == _UNLIKE_MAX or not len(left):
+            return
+        look = _look_of(left[0].as_py(), fields)
+        alike = _admitted(left, look) if look is not None else None
+        if look is None or alike is None or not alike[0].as_py():
+            unlike += 1
+            left, where = left[1:], where[1:]
+            continue
+        text = left if alike.true_count == len(left) else left.filter(alike)
+        if _is_utf8(text):
+            yield where.filter(alike), _read(text, look, fields)
+        others = pc.invert(alike)
+        left, where = left.filter(others), where.filter(others)
+
+
+def _admitted(values: pa.Array, look: _Look) -> Any:
+    return pc.match_substring_regex(values, look.pattern).fill_null(False)
+
+
+def _is_utf8(values: pa.Array) -> bool:
+    try:
+        values.cast(pa.string())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _look_of(value: bytes | None, fields: Fields) -> _Look | None:
+    """The look of one object; None where it is not of the kind that has one."""
+    if value is None or parse_object(value) is None:
+        return None
+    text, types = value.decode(), dict(fields.types)
+    parts, names, fraction_digits, at = ["^\\{"], [], 0, 1
+    while member := _MEMBER.match(text, at):
+        before, name, after, ahead, says, behind = member.groups()
+        if name not in types or name in names:
+            return None
+        if types[name] == "timestamp":
+            found = _INSTANT.fullmatch(says[1:-1])
+            if found is None or fields.instant.fullmatch(says[1:-1]) is None:
+                return None
+            fraction_digits = len(found[2] or "")
+            pattern = re.sub("[0-9]", "[0-9]", says.replace(".", "[.]"))
+        else:
+            pattern = f"(?:{_PATTERNS[types[name]]}|null)"
+        parts.append(f'{before}"{name}"{after}:{ahead}{pattern}{behind}')
+        names.append(name)
+        at = member.end() + 1
+        if text[at - 1] != ",":
+            break
+        parts.append(",")
+    if text[at - 1 :] != "}" or not names:
+        return None
+    return _Look("".join([*parts, "\\}$"]), tuple(names), fraction_digits)
+
+
+def _read(text: pa.Array, look: _Look, fields: Fields) -> pa.Table:
+    types = dict(fields.types)
+    lines = pc.binary_join(pa.ListArray.from_arrays(pa.array([0, len(text)]), text), b"\n")
+    blob = lines[0].as_buffer()
+    schema = pa.schema([(name, _ARROW[types[name]]) for name in look.names])
+    said = pj.read_json(
+        pa.BufferReader(blob),
+        read_options=pj.ReadOptions(use_threads=False, block_size=len(blob) + 1),
+        parse_options=pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
+    )
+    columns = {}
+    for name, kind in fields.types:
+        if name not in look.names:
+            columns[name] = pa.nulls(len(text), pa.int64() if kind == "timestamp" else _ARROW[kind])
+        else:
+            column = said[name].combine_chunks()
+            is_instant = kind == "timestamp"
+            columns[name] = _instants(column, look.fraction_digits) if is_instant else column
+    return pa.table(columns)
+
+
+def _instants(text: pa.Array, fraction_digits: int) -> pa.Array:
+    """Epoch µs; null where a date is none."""
+    seconds = pc.utf8_slice_codeunits(text, 0, _SECOND_CHARS).dictionary_encode()
+    known = [second_of(told.replace(" ", "T")) for told in seconds.dictionary.to_pylist()]
+    us = pc.multiply(pa.array(known, pa.int64()).take(seconds.indices), 1_000_000)
+    if not fraction_digits:
+        return us
+    start = _SECOND_CHARS + 1
+    fraction = pc.utf8_slice_codeunits(text, start, start + fraction_digits).cast(pa.int64())
+    return pc.add(us, pc.multiply(fraction, 10 ** (6 - fraction_digits)))
