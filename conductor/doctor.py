@@ -43,7 +43,7 @@ KEPT_SHARE = 0.3
 #: once a campaign, and around each run
 AROUND_S = {"embedded": (25.0, 27.0), "docker": (50.0, 38.0)}
 #: collecting and judging a record, its share of the outputs with it: docs/performance.md
-JUDGE_S_PER_RECORD = 37e-6
+JUDGE_S_PER_RECORD = 18e-6
 FETCH_S = 150.0
 #: of one image, with what is fetched for it; all together took 5 min 22 s
 BUILD_S = 40.0

@@ -1,6 +1,6 @@
 """How long does the evaluation of a run take, and beside it DuckDB, for the same topics?
 
-`make bench-evaluator MILLIONS=0.1,1,5,20`: each size in processes of their own, one after the
+`make bench-evaluator MILLIONS='0.1 1 5 20'`: each size in processes of their own, one after the
 other. DuckDB does what the evaluator's heart does, in SQL and nothing besides: it reads the same
 Parquet files and their JSON, finds each output's inputs, compares all fields with what they
 must be, writes a verdict for each, and tells the quantiles.
@@ -20,6 +20,7 @@ from pathlib import Path
 from tests.bench.topics import make_topics
 
 _MIB = 1024**2
+_MILLIONS = ("0.1", "1", "5", "20")
 #: what DuckDB is given, as much as a run's evaluator
 _MEMORY = "1GB"
 
@@ -117,30 +118,40 @@ def duckdb(run_dir: Path, store: str) -> dict[str, object]:
     return {"correct": found[0], "p50": found[1][2], "p99": found[1][5]}
 
 
-def alone(what: str, run_dir: Path, store: str) -> dict[str, object]:
+def install_peer(folder: Path) -> None:
+    """DuckDB, for the time of the benchmark."""
+    words = [sys.executable, "-m", "pip", "install", "--quiet", "--require-hashes"]
+    words += ["--disable-pip-version-check", "--root-user-action=ignore", "--target", str(folder)]
+    subprocess.run([*words, "-r", str(Path(__file__).with_name("requirements.lock"))], check=True)
+
+
+def alone(what: str, run_dir: Path, store: str, peer: Path) -> dict[str, object]:
     """Do it in a process of its own."""
     words = [sys.executable, "-m", "tests.bench.evaluator", what, str(run_dir), store]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    paths = filter(None, [os.environ.get("PYTHONPATH"), str(peer)])
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=env)
     if done.returncode != 0:
         sys.exit(done.stderr)
     found: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
-def compare(millions: float) -> None:
+def compare(millions: float, peer: Path) -> None:
     """Both, for so many observations."""
     with tempfile.TemporaryDirectory(prefix="tollgate-bench-") as root:
         began = time.monotonic()
         run_dir, store = make_topics(Path(root), round(millions * 1_000_000))
         print(f"{millions:g} million observations, made in {time.monotonic() - began:.1f} s")
         for what in ("ours", "duckdb"):
-            found = alone(what, run_dir, store)
+            found = alone(what, run_dir, store, peer)
             told = "  ".join(f"{name} {value}" for name, value in found.items())
             print(f"  {what:8} {told}", flush=True)
 
 
 def main(arguments: list[str]) -> None:
     """Sizes in millions; or, in a process of its own, one side of one size."""
+    arguments = arguments or list(_MILLIONS)
     if arguments[0] in ("ours", "duckdb"):
         work = ours if arguments[0] == "ours" else duckdb
         began = time.monotonic()
@@ -150,8 +161,10 @@ def main(arguments: list[str]) -> None:
         cost |= {"cpu_s": round(used.ru_utime + used.ru_stime, 2)}
         print(json.dumps({**cost, "MiB": used.ru_maxrss * 1024 // _MIB, **found}))
         return
-    for millions in arguments:
-        compare(float(millions))
+    with tempfile.TemporaryDirectory(prefix="tollgate-bench-") as peer:
+        install_peer(Path(peer))
+        for millions in arguments:
+            compare(float(millions), Path(peer))
 
 
 if __name__ == "__main__":
