@@ -63,8 +63,13 @@ def test_the_same_identities_have_the_same_number_in_all_tables(
     assert set(of) <= set(range(many))
 
 
-@pytest.mark.parametrize("stage", ["ingest", "parse", "join", "tumbling", "sliding"])
-@pytest.mark.parametrize("cheat", [None, "double", "junk", "truncated"])
+@pytest.mark.parametrize(
+    ("stage", "cheat"),
+    [
+        *((stage, None) for stage in ("ingest", "parse", "join", "tumbling", "sliding")),
+        *(("join", cheat) for cheat in ("double", "late_double", "junk", "truncated", "forged")),
+    ],
+)
 def test_many_piles_say_what_one_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str, cheat: str | None
 ) -> None:
