@@ -515,5 +515,5 @@ def test_a_series_in_which_all_dies_is_given_up(world: World) -> None:
 def test_a_series_says_from_the_start_how_long_it_takes(world: World) -> None:
     world.reproduction(*QUICK).execute()
     told = world.told.getvalue()
-    assert "5 runs, about 7 min, until" in told
+    assert "5 runs, about 6 min, until" in told
     assert "run 1/5 " in told and " left\n" in told
