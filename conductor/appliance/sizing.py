@@ -17,7 +17,7 @@ EVALUATOR_HEAP_MB = 1024
 #: what a JVM takes beside its heap: code, classes, threads, buffers
 BESIDES_HEAP_MB = 448
 ENGINE_BESIDES_HEAP_MB = 1024
-#: the evaluator has Python workers beside its JVM
+#: the evaluator judges in Python, beside its JVM
 EVALUATOR_BESIDES_HEAP_MB = 2048
 #: of an engine whose engine.toml does not say (memory_mb)
 ENGINE_HEAP_MB = 1024
