@@ -20,22 +20,17 @@ import pyarrow.json as pj
 
 from contract.workload import FieldType
 from evaluator.strict_json import parse_object, second_of
+from evaluator.workload import fields_of
 
 #: numbers that every reader takes for the same: none overflows, none loses an integer's digits
 _LONG = "-?(?:[1-9][0-9]{0,17}|0)"
 _DOUBLE = _LONG + r"(?:\.[0-9]{1,20})?(?:[eE][-+]?[0-9]{1,2})?"
 _STRING = r'"[^"\\\x00-\x1f]*"'
 _PATTERNS: dict[FieldType, str] = {"long": _LONG, "double": _DOUBLE, "string": _STRING}
-_ARROW: dict[FieldType, pa.DataType] = {
-    "long": pa.int64(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "timestamp": pa.string(),
-}
 _MEMBER = re.compile(
     r'([ \t]*)"(\w+)"([ \t]*):([ \t]*)("[^"\\\x00-\x1f]*"|[-+.\w]+)([ \t]*)', re.ASCII
 )
-_INSTANT = re.compile(r"[-\d]{10}([T ])[:\d]{8}(?:\.(\d{1,6}))?Z?", re.ASCII)
+_INSTANT = re.compile(r"[-\d]{10}[T ][:\d]{8}(?:\.(\d{1,6}))?Z?", re.ASCII)
 _SECOND_CHARS = 19
 #: looks that are learned in a batch, and records that may turn out to have none
 _LOOKS_MAX = 4
@@ -96,16 +91,16 @@ def read_alike(values: pa.Array, fields: Fields) -> Iterator[tuple[pa.Array, pa.
     """
     left = values
     where = pa.array(np.arange(len(values)))
-    unlike = 0
-    for _ in range(_LOOKS_MAX + _UNLIKE_MAX):
-        if unlike == _UNLIKE_MAX or not len(left):
-            return
+    looks = unlike = 0
+    while len(left) and looks < _LOOKS_MAX and unlike < _UNLIKE_MAX:
         look = _look_of(left[0].as_py(), fields)
-        alike = _admitted(left, look) if look is not None else None
-        if look is None or alike is None or not alike[0].as_py():
+        alike = _admitted(left[:1], look)
+        if look is None or not alike[0].as_py():
             unlike += 1
             left, where = left[1:], where[1:]
             continue
+        looks += 1
+        alike = _admitted(left, look)
         text = left if alike.true_count == len(left) else left.filter(alike)
         if _is_utf8(text):
             yield where.filter(alike), _read(text, look, fields)
@@ -113,7 +108,9 @@ def read_alike(values: pa.Array, fields: Fields) -> Iterator[tuple[pa.Array, pa.
         left, where = left.filter(others), where.filter(others)
 
 
-def _admitted(values: pa.Array, look: _Look) -> Any:
+def _admitted(values: pa.Array, look: _Look | None) -> Any:
+    if look is None:
+        return pa.repeat(pa.scalar(False), len(values))
     return pc.match_substring_regex(values, look.pattern).fill_null(False)
 
 
@@ -139,7 +136,7 @@ def _look_of(value: bytes | None, fields: Fields) -> _Look | None:
             found = _INSTANT.fullmatch(says[1:-1])
             if found is None or fields.instant.fullmatch(says[1:-1]) is None:
                 return None
-            fraction_digits = len(found[2] or "")
+            fraction_digits = len(found[1] or "")
             pattern = re.sub("[0-9]", "[0-9]", says.replace(".", "[.]"))
         else:
             pattern = f"(?:{_PATTERNS[types[name]]}|null)"
@@ -155,23 +152,25 @@ def _look_of(value: bytes | None, fields: Fields) -> _Look | None:
 
 
 def _read(text: pa.Array, look: _Look, fields: Fields) -> pa.Table:
-    types = dict(fields.types)
+    types = {field.name: field.type for field in fields_of(fields.types)}
+    instants = [name for name, kind in fields.types if kind == "timestamp"]
     lines = pc.binary_join(pa.ListArray.from_arrays(pa.array([0, len(text)]), text), b"\n")
     blob = lines[0].as_buffer()
-    schema = pa.schema([(name, _ARROW[types[name]]) for name in look.names])
+    as_text = {**types, **dict.fromkeys(instants, pa.string())}
+    schema = pa.schema([(name, as_text[name]) for name in look.names])
     said = pj.read_json(
         pa.BufferReader(blob),
         read_options=pj.ReadOptions(use_threads=False, block_size=len(blob) + 1),
         parse_options=pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
     )
     columns = {}
-    for name, kind in fields.types:
+    for name, kind in types.items():
         if name not in look.names:
-            columns[name] = pa.nulls(len(text), pa.int64() if kind == "timestamp" else _ARROW[kind])
+            columns[name] = pa.nulls(len(text), kind)
+        elif name in instants:
+            columns[name] = _instants(said[name].combine_chunks(), look.fraction_digits)
         else:
-            column = said[name].combine_chunks()
-            is_instant = kind == "timestamp"
-            columns[name] = _instants(column, look.fraction_digits) if is_instant else column
+            columns[name] = said[name].combine_chunks()
     return pa.table(columns)
 
 

@@ -22,7 +22,7 @@ from evaluator.resources import write_resources
 from evaluator.run_json import run_json
 from evaluator.slots import slot_rows, write_slots
 from evaluator.store import Store
-from evaluator.verdicts import tally
+from evaluator.tally import tally
 
 
 def evaluate_run(

@@ -117,15 +117,6 @@ class Evidence:
             window.get("last_slot"),
         )
 
-    @property
-    def records_about(self) -> int:
-        """About how many input records there are."""
-        if self.publisher is not None:
-            return int(self.publisher.get("scheduled") or 0)
-        slots = (self.axis.last_slot or 0) + 1
-        rate = float(self.conditions["settings"]["rate"])
-        return round(rate * slots * self.axis.slot_ms / 1000)
-
     def of_service(self) -> dict[str, list[dict[str, Any]]]:
         """The resource lines of each service within the measured window."""
         span = self.axis.span_ms

@@ -21,7 +21,7 @@ from evaluator.judging import Judging
 from evaluator.latency import Draft, Measured, write_latency
 from evaluator.stalls import Outputs, Stall, find_stalls
 from evaluator.store import Store
-from evaluator.verdicts import Faults
+from evaluator.tally import Faults
 from evaluator.workload import load_judge
 
 

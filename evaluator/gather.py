@@ -10,7 +10,7 @@ import numpy as np
 from evaluator.evidence import Evidence
 from evaluator.facts import Facts
 from evaluator.findings import Findings
-from evaluator.verdicts import Tally
+from evaluator.tally import Tally
 
 
 def gather(

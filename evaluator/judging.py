@@ -10,7 +10,6 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import pandas as pd
 import pyarrow as pa
 
 from contract.workload import Stage
@@ -39,8 +38,9 @@ class Judging:
 
     def verdicts(self, topics: Topics, scratch: Path) -> Iterator[pa.Table]:
         """Of some locations at a time; `scratch` is for what does not fit into memory."""
-        number = topics.records // _RECORDS_PER_PILE + 1
-        if topics.records > _FEW_RECORDS:
+        records = topics.records
+        number = records // _RECORDS_PER_PILE + 1
+        if records > _FEW_RECORDS:
             number = max(number, self._workers)
         of_input = pa.schema([*self._workload.inputs_schema, *APPENDED])
         of_output = pa.schema([*self._workload.outputs_schema(self._stage), *APPENDED])
@@ -70,11 +70,6 @@ class Judging:
 
     def _judge(self, inputs: pa.Table, outputs: pa.Table) -> pa.Table:
         """What must come of some locations' inputs, and what is to be said of what came."""
-        # whole numbers that may be lacking stay whole numbers
-        records = inputs.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
-        expected = self._workload.expect(records, self._stage)
-        schema = self._workload.expected_schema(self._stage)
-        columns = [pa.Array.from_pandas(expected[f.name], type=f.type) for f in schema]
-        table = pa.table(columns, schema=schema)
+        expected = self._workload.expected(inputs, self._stage)
         axis, same_machine = self._axis, self._same_machine
-        return judge(inputs, outputs, table, self._stage, axis, same_machine=same_machine)
+        return judge(inputs, outputs, expected, self._stage, axis, same_machine=same_machine)

@@ -13,7 +13,7 @@ from evaluator.findings import Findings
 from evaluator.gather import late_quantile
 from evaluator.resources import summarise
 from evaluator.stalls import stalls_to_json
-from evaluator.verdicts import Tally
+from evaluator.tally import Tally
 
 
 def run_json(

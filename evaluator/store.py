@@ -61,8 +61,10 @@ class Store:
         """Keep the verdict on each output, in place of those that were there."""
         mine = self._here()
         if mine is not None:
-            shutil.rmtree(mine / "verdicts", ignore_errors=True)
-            shutil.move(folder, mine / "verdicts")
+            there = mine / "verdicts"
+            if there.exists():
+                shutil.rmtree(there)
+            shutil.move(folder, there)
             return
         self._copy(f"file:{folder.absolute()}", self._path("verdicts"))
 

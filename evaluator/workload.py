@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -28,6 +29,8 @@ _ARROW: dict[FieldType, pa.DataType] = {
 _IDENTITY_FIELDS = [
     pa.field(name, pa.int64() if name == "second" else pa.string()) for name in IDENTITY
 ]
+_RECURRING = ("location", "lane", "kind")
+_WHOLE = {pa.int64(): pd.Int64Dtype()}
 #: what the readers' rows are given besides: where and when a record was appended
 APPENDED = [
     pa.field("partition", pa.int32()),
@@ -70,9 +73,33 @@ class Judge:
 
     @staticmethod
     def expected_schema(stage: Stage) -> pa.Schema:
-        """What `expect` gives, at least."""
+        """What must come out."""
         copies = pa.field("copies", pa.int64())
         return pa.schema([*_IDENTITY_FIELDS, copies, *fields_of(stage.fields, "expected_")])
+
+    def frame(self, inputs: pa.Table) -> pd.DataFrame:
+        """Input records as `expect` is given them.
+
+        Texts that recur are categories; whole numbers that may be lacking stay whole numbers.
+        """
+        frame: pd.DataFrame = inputs.to_pandas(categories=list(_RECURRING))
+        for name, kind in self.record_fields:
+            if kind == "long":
+                frame[name] = inputs[name].to_pandas(types_mapper=_WHOLE.get)
+        return frame
+
+    def expected(self, inputs: pa.Table, stage: Stage) -> pa.Table:
+        """What must come out for these inputs, which hold all that some locations said."""
+        found = self.expect(self.frame(inputs), stage)
+        schema = self.expected_schema(stage)
+        return pa.table([_column(found[field.name], field.type) for field in schema], schema)
+
+
+def _column(series: pd.Series[Any], kind: pa.DataType) -> pa.Array:
+    """As Arrow has it; what is not a number is unknown."""
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        return pa.Array.from_pandas(series).cast(kind)
+    return pa.Array.from_pandas(series, type=kind)
 
 
 def load_judge(workload: str) -> Judge:

@@ -256,7 +256,7 @@ def expect(records: pd.DataFrame, stage: Stage) -> pd.DataFrame:
     Where a kind, key and slot occur twice (they must not) the first by offset counts.
     """
     if not stage.fields:
-        copies = records.groupby(list(IDENTITY), as_index=False).size()
+        copies = records.groupby(list(IDENTITY), as_index=False, observed=True).size()
         return copies.rename(columns={"size": "copies"})
     expected = _expect(records, stage).assign(copies=1)
     for name, _ in stage.fields:
@@ -284,12 +284,13 @@ def _joined(records: pd.DataFrame) -> pd.DataFrame:
     flows = records[kind == "flow"].drop(columns="speed")
     speeds = records.loc[kind == "speed", ["location", "lane", "second", "speed", "accuracy"]]
     both = flows.merge(speeds, on=["location", "lane", "second"], suffixes=("", "_of_speed"))
-    return both.assign(accuracy=both[["accuracy", "accuracy_of_speed"]].min(axis=1))
+    one, other = both["accuracy"], both["accuracy_of_speed"]
+    return both.assign(accuracy=one.where(one <= other, other))
 
 
 def _tumbled(joined: pd.DataFrame) -> pd.DataFrame:
     """Each location's second with all its lanes: as many as the largest `num_lanes` says."""
-    groups = joined.groupby(["location", "second"], as_index=False)
+    groups = joined.groupby(["location", "second"], as_index=False, observed=True)
     totals = groups.agg(
         flow=("flow", "sum"),
         speed=("speed", "mean"),

@@ -23,6 +23,12 @@ _MIB = 1024**2
 _MILLIONS = ("0.1", "1", "5", "20")
 #: what DuckDB is given, as much as a run's evaluator
 _MEMORY = "1GB"
+#: a record's fields and DuckDB's types of them
+_RECORD = {
+    **dict.fromkeys(("internalId", "timestamp"), "VARCHAR"),
+    **dict.fromkeys(("lat", "long", "speed"), "DOUBLE"),
+    **dict.fromkeys(("flow", "period", "accuracy", "num_lanes"), "BIGINT"),
+}
 
 
 def ours(run_dir: Path, store: str) -> dict[str, object]:
@@ -53,11 +59,8 @@ def duckdb(run_dir: Path, store: str) -> dict[str, object]:
     connection.execute(f"SET memory_limit = '{_MEMORY}'")
     connection.execute("SET preserve_insertion_order = false")
     connection.execute(f"SET temp_directory = '{run_dir}/duckdb'")
-    fields = "{'internalId': 'VARCHAR', 'lat': 'DOUBLE', 'long': 'DOUBLE', 'flow': 'BIGINT', "
-    fields += "'speed': 'DOUBLE', 'period': 'BIGINT', 'accuracy': 'BIGINT', "
-    fields += "'timestamp': 'VARCHAR', 'num_lanes': 'BIGINT'"
-    whole = fields + ", 'location': 'VARCHAR', 'lane': 'VARCHAR'}"
-    spec, whole = (json.dumps(eval(text)) for text in (fields + "}", whole))
+    spec = json.dumps(_RECORD)
+    whole = json.dumps({**_RECORD, "location": "VARCHAR", "lane": "VARCHAR"})
     connection.execute(
         f"""
         CREATE VIEW records AS

@@ -15,7 +15,6 @@ from contract.workload import Stage
 from contract.workloads.traffic import WORKLOAD
 from evaluator.strict_json import instant_us
 from evaluator.workloads.traffic import JUDGE
-from tests.unit.evaluator.frames import frame_of
 
 GOLDEN = Path(__file__).resolve().parents[2] / "contract" / "golden"
 
@@ -38,7 +37,7 @@ def golden_topics() -> pa.Table:
 
 def records(stage: Stage) -> pd.DataFrame:
     topics = golden_topics()
-    return frame_of(JUDGE.read_inputs(topics, stage)).assign(offset=range(topics.num_rows))
+    return JUDGE.frame(JUDGE.read_inputs(topics, stage)).assign(offset=range(topics.num_rows))
 
 
 def as_told(row: Mapping[Hashable, Any], stage: Stage) -> dict[str, Any]:

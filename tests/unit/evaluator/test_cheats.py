@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from contract.doubts import SEVERITIES
 from contract.results import RunFolder, read_json, write_json
 from evaluator.evaluate import evaluate_run
-from evaluator.verdicts import AT_FAULT_MAX
+from evaluator.tally import AT_FAULT_MAX
 from tests.unit.evaluator.synthetic import Input, make_run
 from tests.unit.evaluator.synthetic_cheats import CHANGES, clock_back
 from tests.unit.evaluator.test_forgeries import FORGERIES, differing

@@ -16,7 +16,6 @@ from contract.workloads.traffic import WORKLOAD
 from evaluator.strict_json import instant_us
 from evaluator.workload import NO_SECOND
 from evaluator.workloads.traffic import JUDGE, read_record
-from tests.unit.evaluator.frames import frame_of
 from tests.unit.evaluator.synthetic import Plan, Record, input_records, outputs_of
 
 FLOW = {
@@ -147,8 +146,9 @@ def expected(records: list[Record], stage: str) -> pd.DataFrame:
         }
     )
     asked = WORKLOAD.stage(stage)
-    read = frame_of(JUDGE.read_inputs(batch, asked)).assign(offset=range(len(records)))
-    found = JUDGE.expect(read, asked)
+    offsets = pa.array(range(len(records)), pa.int64())
+    read = JUDGE.read_inputs(batch, asked).append_column("offset", offsets)
+    found: pd.DataFrame = JUDGE.expected(read, asked).to_pandas()
     order = ["location", "lane", "kind", "second"]
     return found.sort_values(order).reset_index(drop=True)
 
