@@ -4,7 +4,7 @@ GIVEN = $(foreach name,$(sort $(.VARIABLES)),$(if $(filter command,$(origin $(na
 quoted = '$(subst ','\'',$(1))'
 .DEFAULT_GOAL := help
 .PHONY: help bench reproduce images engine up down bundle load engine-check doctor report verify \
-  compare archive clean test check bench-evaluator
+  compare archive clean test check bench-evaluator bench-publisher
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's|^([a-z-]+):.*## (.*)|\1#\2|' | awk -F'#' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -64,3 +64,6 @@ test: ## all of it: check, then the system tests with real brokers and engines
 
 bench-evaluator: ## how long is a run judged, and how long by DuckDB? (MILLIONS='0.1 1 5 20')
 	@./tollgate python -m tests.bench.evaluator $(MILLIONS)
+
+bench-publisher: ## what does the publisher cost, and what Kafka's own? (RATES='26000 0' TURNS=3)
+	@TURNS='$(TURNS)' ./tollgate python -m tests.bench.publisher $(RATES)

@@ -54,7 +54,7 @@ def join(streams: Streams, plan: Plan) -> Streams:
 def tumbling(streams: Streams, plan: Plan) -> Streams:
     """Sum of flow and mean of speed over all lanes of a location and slot."""
     (rows,) = streams
-    summed = rows.groupBy(_same_slot(), "location").agg(
+    summed = rows.groupBy("slot", "location").agg(
         F.sum("flow").alias("flow"),
         F.avg("speed").alias("speed"),
         F.count("lane").alias("lanes"),
@@ -71,14 +71,13 @@ def sliding(streams: Streams, plan: Plan) -> Streams:
     output is there when all three have come, in whatever order.
     """
     (rows,) = streams
-    width = f"{LOOK_BACK_LONG_SLOTS + 1} seconds"
-    spread = rows.withColumn("span", F.window(F.window_time("slot"), width, SLOT))
-    age = F.col("span.end").cast("long") - F.col("slot.end").cast("long")
-    spread = spread.withColumn("age", age).where(
-        F.col("age").isin(0, LOOK_BACK_SHORT_SLOTS, LOOK_BACK_LONG_SLOTS)
-    )
     now, short, long = 0, LOOK_BACK_SHORT_SLOTS, LOOK_BACK_LONG_SLOTS
-    gathered = spread.groupBy("span", "location").agg(
+    # Not `window`: it takes a row eleven times, of which three would be kept, and what lay by
+    # location would be exchanged again.
+    ages = F.explode(F.array(*map(_seconds, (now, short, long))))
+    taking_part = rows.withColumn("age", ages)
+    spread = taking_part.withColumn("slot", _later(rows, F.col("age")))
+    gathered = spread.groupBy("slot", "location").agg(
         _at(now, "flow"),
         _at(now, "speed"),
         _at(now, "lanes"),
@@ -93,9 +92,7 @@ def sliding(streams: Streams, plan: Plan) -> Streams:
         & F.col(f"flow_{long}").isNotNull()
     )
     changes = complete.select(
-        F.struct(
-            (F.col("span.end") - F.expr("INTERVAL 1 SECOND")).alias("start"), F.col("span.end")
-        ).alias("slot"),
+        "slot",
         "location",
         F.col(f"flow_{now}").alias("flow"),
         F.col(f"speed_{now}").alias("speed"),
@@ -238,12 +235,18 @@ def _join_windowed(flows: DataFrame, speeds: DataFrame) -> DataFrame:
     )
 
 
-def _same_slot() -> Column:
-    return F.window(F.window_time("slot"), SLOT).alias("slot")
+def _seconds(count: int) -> Column:
+    return F.expr(f"INTERVAL '{count}' SECOND")
+
+
+def _later(rows: DataFrame, after: Column) -> Column:
+    """The slot that is so much later; its watermark is that of the rows' own."""
+    ends = [(F.col(f"slot.{end}") + after).alias(end) for end in ("start", "end")]
+    return F.struct(*ends).alias("slot", metadata=rows.schema["slot"].metadata)
 
 
 def _at(age: int, name: str) -> Column:
-    return F.max(F.when(F.col("age") == age, F.col(name))).alias(f"{name}_{age}")
+    return F.max(F.when(F.col("age") == _seconds(age), F.col(name))).alias(f"{name}_{age}")
 
 
 def _change(name: str, age: int) -> Column:

@@ -15,7 +15,7 @@ GOLDEN = Path(__file__).resolve().parents[3] / "contract" / "golden"
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """As the engine sets it where outputs depend on it."""
+    """As the engine sets it where outputs or exchanges depend on it."""
     scratch = tmp_path_factory.mktemp("spark")
     session = (
         SparkSession.builder.master("local[2]")
@@ -27,6 +27,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
         .config("spark.sql.streaming.statefulOperator.checkCorrectness.enabled", "false")
+        .config("spark.sql.streaming.statefulOperator.useStrictDistribution", "false")
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("OFF")

@@ -86,8 +86,8 @@ def test_batch_gives_the_golden_outputs(spark: SparkSession, stage: str, dialect
 
 def stream(
     spark: SparkSession, tmp_path: Path, batches: list[list[dict[str, Any]]], stage: str, plan: Plan
-) -> list[Row]:
-    """Feed the batches one after another to a real streaming query; what it put out."""
+) -> tuple[list[Row], str]:
+    """Feed the batches one after another to a real streaming query; what it put out, and how."""
     source = tmp_path / "source"
     for number, batch in enumerate(batches):
         frame = spark.createDataFrame(rows_of(batch), SCHEMA).coalesce(1)
@@ -110,9 +110,10 @@ def stream(
     )
     try:
         assert query.awaitTermination(120), "the query did not end"
+        explained = query._jsq.explainInternal(False)
     finally:
         query.stop()
-    return spark.sql(f"select * from {name}").collect()
+    return spark.sql(f"select * from {name}").collect(), explained
 
 
 @pytest.mark.spark
@@ -123,8 +124,9 @@ def test_eager_streaming_takes_any_order_of_arrival(
     records = golden_input()
     random.Random(7).shuffle(records)
     batches = [records[i::3] for i in range(3)]
-    rows = stream(spark, tmp_path, batches, stage, Plan("eager", "60 seconds"))
+    rows, plan = stream(spark, tmp_path, batches, stage, Plan("eager", "60 seconds"))
     assert got(rows) == wanted(stage)
+    assert plan.count("Exchange ") == plan.count("Exchange hashpartitioning(location") == 1
 
 
 @pytest.mark.spark
@@ -135,7 +137,7 @@ def test_windowed_streaming_closes_every_window_but_the_last(
     records = golden_input()
     third = len(records) // 3
     batches = [records[i : i + third + 1] for i in range(0, len(records), third + 1)]
-    rows = stream(spark, tmp_path, batches, stage, Plan("windowed", "200 milliseconds"))
+    rows, _ = stream(spark, tmp_path, batches, stage, Plan("windowed", "200 milliseconds"))
     everything = wanted(stage)
     last = max(row[1] for row in everything)
     owed = [row for row in everything if (last - row[1]).total_seconds() >= TAIL_SLOTS]
