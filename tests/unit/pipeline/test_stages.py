@@ -137,7 +137,7 @@ def test_windowed_streaming_closes_every_window_but_the_last(
     records = golden_input()
     third = len(records) // 3
     batches = [records[i : i + third + 1] for i in range(0, len(records), third + 1)]
-    rows, _ = stream(spark, tmp_path, batches, stage, Plan("windowed", "200 milliseconds"))
+    rows, plan = stream(spark, tmp_path, batches, stage, Plan("windowed", "200 milliseconds"))
     everything = wanted(stage)
     last = max(row[1] for row in everything)
     owed = [row for row in everything if (last - row[1]).total_seconds() >= TAIL_SLOTS]
@@ -145,6 +145,9 @@ def test_windowed_streaming_closes_every_window_but_the_last(
     assert [row for row in seen if row in owed] == owed
     assert all(row in everything for row in seen)
     assert len(seen) == len(set(seen))
+    located = 0 if stage == "join" else 1
+    assert plan.count("Exchange ") - len(KINDS) == located
+    assert plan.count("Exchange hashpartitioning(location") == located
 
 
 @pytest.mark.spark
