@@ -74,7 +74,8 @@ def ensure_artifacts(
         fcntl.flock(guard, fcntl.LOCK_EX)
         lacking = [a for a in artifacts if not _is_right(home, a)]
         if lacking:
-            say(f"fetching {len(lacking)} jars ({', '.join(sorted(folders))}), once")
+            which = ", ".join(sorted({artifact.folder for artifact in lacking}))
+            say(f"fetching {len(lacking)} jars ({which}), once")
             with tempfile.TemporaryDirectory(dir=home) as scratch:
                 _fetch(lacking, Path(scratch), java)
                 for artifact in lacking:

@@ -15,11 +15,13 @@ from conductor.doctor import MIB, folder_size
 from conductor.home import TRACE_PREFIX, Home, abandoned_scratch
 from conductor.lock import none_runs
 from contract.errors import EnvironmentLacking, UsageError
+from contract.results import CampaignFolder, read_json
 
 
 def clean(home: Home, what: str) -> list[str]:
-    """`temporary`: folders and containers whose owner is gone, traces of defects; `images` that
-    this checkout does not use any more; `results`; `all`: jars, environment, a kept cluster too.
+    """`temporary`: folders and containers whose owner is gone, traces of defects, benches that
+    were not finished; `images` that this checkout does not use any more; `results`; `all`: jars,
+    environment, a kept cluster too.
     """
     traces = Path(tempfile.gettempdir()).glob(f"{TRACE_PREFIX}*")
     doomed = [*abandoned_scratch(), *sorted(p for p in traces if p.is_file())]
@@ -39,6 +41,7 @@ def clean(home: Home, what: str) -> list[str]:
                 raise
         else:
             said += _containers(home, everything=what == "all")
+            doomed += [folder for folder in _unfinished(home) if folder not in doomed]
         if what == "images":
             said += remove_old_images(home)
         said += [_take_away(path) for path in doomed if path.exists()]
@@ -65,6 +68,19 @@ def _containers(home: Home, everything: bool) -> list[str]:
     finally:
         engine.close()
     return [f"took away {name}" for name in gone]
+
+
+def _unfinished(home: Home) -> list[Path]:
+    """Benches that ended without an answer, and what was stored of them: none goes on."""
+    found = []
+    for told in home.results.glob("[!.]*/conditions.json"):
+        campaign = CampaignFolder(told.parent)
+        if campaign.path.is_symlink() or campaign.campaign_json.exists():
+            continue
+        with suppress(OSError, ValueError):
+            if read_json(told).get("verb") == "bench":
+                found += [campaign.path, home.results / "store" / campaign.path.name]
+    return found
 
 
 def _results(home: Home) -> list[Path]:

@@ -20,8 +20,9 @@ def compare(words: Sequence[str], home: Home) -> int:
     named = [given[side] for side in ("A", "B") if side in given]
     if sorted((len(placed), len(named))) != [0, 2]:
         raise UsageError(
-            "compare takes two campaigns: ./tollgate compare A B, each a folder or a name in "
-            "RESULTS, with :mode/dialect behind it where it holds several"
+            "compare takes engines to run side by side, ENGINES=spark,flink, or two campaigns, "
+            "A=… B=…, each a folder or a name in RESULTS, with :mode/dialect behind it where it "
+            "holds several"
         )
     form = ["json"] * yes("JSON", given.get("JSON", "0"))
     command = [sys.executable, "-m", "evaluator", "compare"]

@@ -104,7 +104,10 @@ def _refuse_twins(contenders: tuple[Contender, ...]) -> None:
     variants = [each.variant for each in contenders]
     for variant in variants:
         if variants.count(variant) > 1:
-            raise UsageError(f"{variant} is named twice; a campaign holds each variant once")
+            raise UsageError(
+                f"{variant} is named twice; a campaign holds each variant once, and tells engines "
+                f"apart by the name in their engine.toml"
+            )
     for one in contenders:
         for other in contenders:
             if one.engine.spec.name == other.engine.spec.name and one.engine != other.engine:

@@ -117,8 +117,8 @@ def takes_too_long(asked: Asked) -> str | None:
     if given is None or minutes <= given:
         return None
     return (
-        f"{asked.runs} runs take about {minutes:.0f} minutes and MINUTES={given:g} were given; a "
-        f"lower REPEAT or a shorter DURATION would take less"
+        f"{asked.runs} runs take about {minutes:.0f} minutes and MINUTES={given:g} were given; "
+        f"{'a lower REPEAT or ' * (asked.repeat > 1)}a shorter DURATION would take less"
     )
 
 

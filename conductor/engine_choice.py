@@ -63,7 +63,13 @@ def engine_named(name: str, home: Home, runtime: str) -> EngineChoice:
             f"{folder} has no Dockerfile to build its image from; write one, give an image "
             f"with ENGINE_IMAGE, or say RUNTIME=embedded"
         )
-    return EngineChoice(EngineSpec.read(folder / "engine.toml"), folder)
+    spec = EngineSpec.read(folder / "engine.toml")
+    if folder.parent == home.engines and spec.name != folder.name:
+        raise UsageError(
+            f'{folder}/engine.toml says name = "{spec.name}"; in that folder it must be '
+            f'"{folder.name}"'
+        )
+    return EngineChoice(spec, folder)
 
 
 def engine_of_image(image: str, home: Home) -> EngineChoice:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -22,6 +23,8 @@ _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
 LOG_TAIL_LINES = 12
 KILL_S_MAX = 10.0
+#: a JVM's
+_FRAME = re.compile(r"\s+(at [^\s(]+\(|\.\.\. \d+ (more|common))")
 
 
 def _die_with_parent() -> None:
@@ -83,7 +86,7 @@ class Child:
         return f"ended with exit code {self.exit_code()}"
 
     def log_tail(self, lines: int = LOG_TAIL_LINES) -> list[str]:
-        """The last lines of its log that are not empty."""
+        """The last lines of its log that say something."""
         try:
             with self.log.open("rb") as file:
                 file.seek(0, os.SEEK_END)
@@ -91,7 +94,7 @@ class Child:
                 text = file.read().decode("utf-8", "replace")
         except OSError:
             return []
-        return [line.rstrip() for line in text.splitlines() if line.strip()][-lines:]
+        return told_last(text.splitlines(), lines)
 
     def keep_log(self, folder: Path) -> None:
         """Have what it said so far in that folder too."""
@@ -129,6 +132,11 @@ class Child:
                 # what could not be written to the dead is of no use any more
                 with contextlib.suppress(OSError):
                     pipe.close()
+
+
+def told_last(log: Sequence[str], lines: int) -> list[str]:
+    """The last lines of a log that say something: neither empty nor a frame of a stack."""
+    return [line.rstrip() for line in log if line.strip() and not _FRAME.match(line)][-lines:]
 
 
 def end_session(leader: subprocess.Popen[Any]) -> None:

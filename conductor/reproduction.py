@@ -41,7 +41,7 @@ def understand_reproduction(words: Iterable[str], home: Home) -> Asked:
 
 
 def _executions(given: dict[str, str], spec: EngineSpec, quick: bool) -> tuple[Execution, ...]:
-    """Those that fit MODE and DIALECT; of a quick look the first of each mode."""
+    """Those that fit MODE and DIALECT; of a quick look the first of each mode and dialect."""
     # a wrong name is refused with the nearest one
     spec.choose(given.get("MODE"), given.get("DIALECT"))
     fitting = [
@@ -50,5 +50,8 @@ def _executions(given: dict[str, str], spec: EngineSpec, quick: bool) -> tuple[E
         if given.get("MODE") in (None, each.mode) and given.get("DIALECT") in (None, each.dialect)
     ]
     if quick:
-        fitting = list({each.mode: each for each in reversed(fitting)}.values())[::-1]
+        of_mode = {each.mode: each for each in reversed(fitting)}
+        of_dialect = {each.dialect: each for each in reversed([*of_mode.values(), *fitting])}
+        kept = (*of_mode.values(), *of_dialect.values())
+        fitting = [each for each in fitting if each in kept]
     return tuple(fitting)

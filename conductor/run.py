@@ -86,6 +86,9 @@ class Run:
                 self._monitor.stop()
                 self.runtime.end_run()
                 self.testify()
+                # a publisher that was ended at once leaves the accounts that it had begun
+                for begun in self.plan.folder.evidence.glob(".publisher-*"):
+                    begun.unlink()
 
     def _timed(self, phase: str, work: Callable[[], None]) -> None:
         start = time.monotonic()

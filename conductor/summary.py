@@ -44,6 +44,11 @@ def _answers(campaign: dict[str, Any]) -> list[str]:
                 f"{stage} costs {price['price_ms']:.1f} ms at the median, {_interval(price)}, over "
                 f"{price['predecessor']}: {VERDICTS[price['verdict']]}"
             )
+        elif figure is not None and figure["p50_ms"] is not None and not figure["valid_runs"]:
+            said.append(
+                f"no answer: no run of {stage} is valid, and its figures are not to be trusted; "
+                f"why is said below"
+            )
         elif figure is not None and figure["p50_ms"] is not None:
             said.append(
                 f"all up to {stage} takes {figure['p50_ms']:.1f} ms at the median, "

@@ -8,7 +8,7 @@ from typing import Any
 
 from conductor.summary_doubts import doubts_counted
 from conductor.text_table import aligned
-from contract.claims import VERDICT_WORDS, Paper, papers_on
+from contract.claims import VERDICT_WORDS, Paper, papers_on, verdict_words
 from contract.results import CampaignFolder
 from contract.variant import Variant
 
@@ -32,7 +32,8 @@ def _tally(campaign: dict[str, Any]) -> Iterator[str]:
     width = max(len(variant.execution) for variant in variants)
     for variant in variants:
         count = Counter(c["verdict"] for c in campaign["claims"] if Variant.of(c) == variant)
-        said = [f"{words} {count[verdict]}" for verdict, words in VERDICT_WORDS.items()]
+        few = bool(campaign["preliminary"])
+        said = [f"{verdict_words(v, preliminary=few)} {count[v]}" for v in VERDICT_WORDS]
         yield f"  {variant.execution:{width}}  {', '.join(said)}"
 
 
@@ -45,7 +46,7 @@ def _verdicts(told: list[dict[str, Any]]) -> Iterator[str]:
         return
     names = [Variant.of(claim).execution for claim in told]
     for claim, name in zip(told, names, strict=True):
-        verdict = VERDICT_WORDS[claim["verdict"]]
+        verdict = verdict_words(claim["verdict"], preliminary=claim["preliminary"])
         yield f"    {name:{max(map(len, names))}}  {verdict:17}  {ours(claim)}".rstrip()
 
 

@@ -89,7 +89,8 @@ def _publisher(f: Facts) -> Iterator[Doubt]:
         says = f"{died[0]['service']} ended with exit code {died[0].get('exit_code')}."
         yield Doubt("publisher-late", says)
     elif f.scheduled is None and f.not_collected is None:
-        yield Doubt("publisher-late", "The publisher left no account of what it sent.")
+        why = f": it was stopped when {f.deaths[0]['service']} had died" if f.deaths else ""
+        yield Doubt("publisher-late", f"The publisher left no account of what it sent{why}.")
     elif f.scheduled and share < limit.APPENDED_SHARE_MIN and f.not_collected is None:
         says = (
             f"{f.appended} of {f.scheduled} scheduled records were appended "

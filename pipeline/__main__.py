@@ -85,7 +85,11 @@ def _run(order: EngineOrder, tuning: Tuning, place: Place, stopping: threading.E
             _wait_for_executors(spark, known, tuning, stopping)
         if stopping.is_set():
             return ExitCode.VALID
-        query = job.start(spark, order, tuning, plan_of(order, tuning))
+        plan = plan_of(order, tuning)
+        job.rehearse(spark, order, tuning.rehearsals, plan)
+        if stopping.is_set():
+            return ExitCode.VALID
+        query = job.start(spark, order, tuning, plan)
         while not stopping.wait(POLL_S):
             if not query.isActive:
                 print(f"spark engine: the query ended: {query.exception()}", file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -18,12 +19,37 @@ STATELESS = ("ingest", "parse")
 
 def start(spark: SparkSession, order: EngineOrder, tuning: Tuning, plan: Plan) -> StreamingQuery:
     """Start the query that runs the prefix ending in the asked stage."""
+    return _publish(_outputs(_records(spark, order), order, plan), order, tuning)
+
+
+def rehearse(spark: SparkSession, order: EngineOrder, times: int, plan: Plan) -> None:
+    """Have the same query planned so often, over one record of nothing, and run it never.
+
+    A streaming query is planned anew for each batch. The JVM compiles what it has done often: a
+    query that checkpoints every ten seconds has done so after minutes.
+    """
+    session: Any = spark._jsparkSession
+    mode: Any = spark._jvm.org.apache.spark.sql.execution.CommandExecutionMode  # type: ignore[union-attr]
+    nothing = F.col("id").cast("string").cast("binary")
+    kinds = load_workload(order.workload).kinds
+    streams = tuple(
+        spark.range(1).select(
+            F.lit(kind).alias("kind"), nothing.alias("key"), nothing.alias("value")
+        )
+        for kind in (kinds if order.dialect == "windowed" else kinds[:1])
+    )
+    asked = _outputs(streams, order, plan)._jdf.queryExecution().logical()
+    for _ in range(times):
+        session.sessionState().executePlan(asked, mode.SKIP()).toRdd()
+
+
+def _outputs(streams: tuple[DataFrame, ...], order: EngineOrder, plan: Plan) -> DataFrame:
     workload = importlib.import_module(f"pipeline.workloads.{order.workload}")
-    streams = _records(spark, order)
     names = [name for name, _ in workload.STAGES]
     for _, stage in workload.STAGES[: names.index(order.stage) + 1]:
         streams = stage(streams, plan)
-    return _publish(workload.outputs(streams, order.stage), order, tuning)
+    outputs: DataFrame = workload.outputs(streams, order.stage)
+    return outputs
 
 
 def _records(spark: SparkSession, order: EngineOrder) -> tuple[DataFrame, ...]:

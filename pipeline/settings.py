@@ -48,6 +48,8 @@ class Tuning:
     checkpoint_files: str
     checkpoint_checksums: bool
     shuffle_wait_ms: int
+    removals_per_row: int
+    rehearsals: int
     trigger_ms: int
     async_progress: bool
 
@@ -146,6 +148,7 @@ def spark_conf(order: EngineOrder, tuning: Tuning, place: Place, jars: Path) -> 
         f"{streaming}.numRecentProgressUpdates": "20",
         f"{streaming}.minBatchesToRetain": "5",
         f"{streaming}.metricsEnabled": "false",
+        "spark.sql.constraintPropagation.enabled": "false",
         "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
     }
     if tuning.checkpoint_files == "plain":
@@ -163,4 +166,6 @@ def spark_conf(order: EngineOrder, tuning: Tuning, place: Place, jars: Path) -> 
     if order.mode == "real-time":
         wait_ms = str(tuning.shuffle_wait_ms)
         conf["spark.shuffle.streaming.networkBufferMaxWaitTimeMs"] = wait_ms
+        removals = str(tuning.removals_per_row)
+        conf[f"{streaming}.statefulOperator.incrementalCleanupFactor"] = removals
     return conf

@@ -8,10 +8,13 @@ from typing import Any
 
 from conductor.appliance.docker_containers import EndWatch, how_it_ended, log_of, remove, signal
 from conductor.appliance.sizing import MIB
+from conductor.processes import told_last
 from contract.errors import ServiceFailed
 
 LOG_TAIL_LINES = 12
 KEPT_LOG_LINES = 20_000
+#: among so many are the last that say something
+_LOOKED_AT_LINES = 500
 LOOK_S = 0.05
 
 
@@ -55,8 +58,8 @@ class Container:
         return f"ended with exit code {ended.exit_code}"
 
     def log_tail(self, lines: int = LOG_TAIL_LINES) -> list[str]:
-        """The last lines of its log that are not empty."""
-        return [line for line in log_of(self._container, lines * 2) if line.strip()][-lines:]
+        """The last lines of its log that say something."""
+        return told_last(log_of(self._container, _LOOKED_AT_LINES), lines)
 
     def keep_log(self, folder: Path) -> None:
         """Write what it said so far to a file of its name there."""

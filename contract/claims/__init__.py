@@ -21,7 +21,17 @@ VERDICT_WORDS: Mapping[Verdict, str] = {
     "cannot-be-told": "cannot be told",
     "not-testable": "not testable here",
 }
+#: of so few runs that another day may say otherwise
+_PRELIMINARY: Mapping[Verdict, str] = {
+    "holds": "seems to hold",
+    "does-not-hold": "seems not to hold",
+}
 Statistic = Literal["p50", "p99", "p95-p75", "p95-p5"]
+
+
+def verdict_words(verdict: Verdict, *, preliminary: bool) -> str:
+    """A verdict as a reader is told it."""
+    return (_PRELIMINARY if preliminary else {}).get(verdict, VERDICT_WORDS[verdict])
 
 
 class BadClaims(TollgateError):

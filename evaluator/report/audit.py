@@ -206,8 +206,10 @@ def _source(campaign: Campaign) -> Html:
     found = next((v.sent["source"] for v in campaign.runs if mapping(v.sent.get("source"))), None)
     if found is None:
         return Html("")
+    if not found.get("files"):
+        return el("p", f"Source: {found.get('name')}, made up from the seed.")
     bad = number(dig(found, "bad_lines"))
-    files = ", ".join(str(f) for f in found.get("files") or []) or "no files"
+    files = ", ".join(str(f) for f in found["files"])
     words = (
         f"Source: {found.get('name')} ({files}), {whole(number(found.get('records')))} records, "
         f"{plural(int(bad or 0), 'line')} that could not be read{':' if bad else '.'}"

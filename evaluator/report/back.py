@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from evaluator.report.markup import Html, el, text
@@ -166,7 +167,7 @@ def _of_all_runs(campaign: Campaign, name: str) -> dict[str, Any]:
 
 def check_section(campaign: Campaign) -> list[Html]:
     """How a reader checks all this without trusting the report."""
-    command = " ".join(str(c) for c in campaign.json.get("command") or [])
+    command = shlex.join(str(c) for c in campaign.json.get("command") or [])
     name = str(campaign.json.get("campaign_id") or campaign.path.name)
     parts = [
         el(
@@ -178,7 +179,7 @@ def check_section(campaign: Campaign) -> list[Html]:
     ]
     if command:
         parts.append(el("p", "To make the measurement again:"))
-        parts.append(el("pre", command, tabindex=0, aria_label="Command to repeat"))
+        parts.append(el("pre", f"./{command}", tabindex=0, aria_label="Command to repeat"))
     store = dig(campaign.json, "store_kept") or dig(campaign.json, "store")
     if store:
         parts.append(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from contract.claims import VERDICT_WORDS, Claim, Paper, Verdict, papers_on
+from contract.claims import Claim, Paper, Verdict, papers_on, verdict_words
 from evaluator.report.markup import Html, el, join, text
 from evaluator.report.material import Campaign
 from evaluator.report.words import NBSP, dig, interval, listed, ms_number, number, rows_of
@@ -25,6 +25,19 @@ def papers_of(campaign: Campaign) -> list[Paper]:
     return papers_on(str(dig(campaign.json, "settings", "workload") or "traffic"))
 
 
+#: a verdict, and how one and several of them are told
+_WORDS = (
+    ("holds", "holds", "hold"),
+    ("does-not-hold", "does not hold", "do not hold"),
+    ("cannot-be-told", "cannot be told", "cannot be told"),
+)
+_FEW_RUNS_WORDS = (
+    ("holds", "seems to hold", "seem to hold"),
+    ("does-not-hold", "seems not to hold", "seem not to hold"),
+    _WORDS[-1],
+)
+
+
 def claims_table(campaign: Campaign) -> Html:
     """A table a paper: a row a statement, a column a variant."""
     return join([_tally(campaign), *[_table(campaign, paper) for paper in papers_of(campaign)]])
@@ -32,16 +45,14 @@ def claims_table(campaign: Campaign) -> Html:
 
 def _tally(campaign: Campaign) -> Html:
     """How many of what can be tested hold: a sentence a variant."""
+    few = bool(campaign.json.get("preliminary"))
+    words = _FEW_RUNS_WORDS if few else _WORDS
     items = []
     for part in campaign.parts:
         count = Counter(str(c.get("verdict")) for c in rows_of(part.json.get("claims")))
         said = [
             f"{count[verdict]} {one if count[verdict] == 1 else several}"
-            for verdict, one, several in (
-                ("holds", "holds", "hold"),
-                ("does-not-hold", "does not hold", "do not hold"),
-                ("cannot-be-told", "cannot be told", "cannot be told"),
-            )
+            for verdict, one, several in words
             if count[verdict]
         ]
         items.append(el("li", el("strong", part.name), text(f": {listed(said) or 'none'}")))
@@ -50,10 +61,9 @@ def _tally(campaign: Campaign) -> Html:
          for p in campaign.parts),
         default=0,
     )  # fmt: skip
-    few = ""
-    if campaign.json.get("preliminary"):
-        few = " Preliminary: one short run each shows a direction, and proves none."
-    lead = f"Of what the paper states, {testable} statements can be put to a test here.{few}"
+    lead = f"Of what the paper states, {testable} statements can be put to a test here."
+    if few:
+        lead += " Preliminary: one short run each shows a direction, and proves none."
     return join([el("p", lead, class_="answer"), el("ul", *items, class_="answers")])
 
 
@@ -107,9 +117,10 @@ def _row(campaign: Campaign, claim: Claim) -> Html:
 def _cell(told: dict[str, Any]) -> list[Html]:
     verdict: Any = told.get("verdict")
     mark, look = MARKS.get(verdict, ("–", "open"))
-    words = VERDICT_WORDS.get(verdict, "no verdict")
-    few = " (preliminary)" if told.get("preliminary") else ""
-    parts = [el("span", f"{mark} {words}", class_=f"mark {look}"), text(few)]
+    few = bool(told.get("preliminary"))
+    words = verdict_words(verdict, preliminary=few) if verdict in MARKS else "no verdict"
+    note = " (preliminary)" if few else ""
+    parts = [el("span", f"{mark} {words}", class_=f"mark {look}"), text(note)]
     figure = ours(told)
     if figure:
         parts.append(el("span", figure, class_="ours"))

@@ -217,8 +217,8 @@ def _theirs(paper: Paper) -> Html:
     caption = (
         f" {paper.system}: differences of the cumulative medians "
         f"{', '.join(f'{v:g}' for v in paper.p50_ms.values())} ms in {paper.cited}. Another "
-        "machine, rate and engine, and latency counted from the mean of the inputs: the axis is "
-        "its own, and the two panels must not be compared dot by dot."
+        "machine and rate, another engine or version of it, and latency counted from the mean of "
+        "the inputs: the axis is its own, and the two panels must not be compared dot by dot."
     )
     return figure(drawn, el("b", "The paper, for orientation only."), text(caption))
 

@@ -106,8 +106,9 @@ def _beside(campaign: Campaign, paper: Paper) -> list[Html]:
             el("b", "Diamonds: the paper's medians"),
             text(f" ({', '.join(f'{v:g}' for v in paper.p50_ms.values())} ms; {paper.system}). "),
             text(
-                "Another machine, rate and engine: compare the shape of the staircase, not single "
-                "bars. The axis is logarithmic and the same in all panels."
+                "Another machine and rate, another engine or version of it: compare the shape of "
+                "the staircase, not single bars. The axis is logarithmic and the same in all "
+                "panels."
             ),
             class_="note",
         ),

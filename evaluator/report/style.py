@@ -148,6 +148,8 @@ footer{margin-top:56px;padding-top:18px;padding-bottom:56px;color:var(--soft);fo
 
 DRAWING = """
 .chart text{font-size:12px;fill:var(--ink)}
+/* no line runs through a figure */
+.chart text.value{paint-order:stroke;stroke:var(--paper);stroke-width:4px;stroke-linejoin:round}
 .chart text.tick,.chart text.axis{fill:var(--soft);font-size:11px}
 .chart text.small,.chart text.phase-name{font-size:10.5px}
 .chart text.phase-name{fill:var(--ink)}

@@ -45,8 +45,11 @@ def whole(value: float | None) -> str:
 
 
 def decimal(value: float | None, places: int = 1) -> str:
-    """A number with that many decimals, grouped by thousands."""
-    return NONE if value is None else _minus(f"{value:,.{places}f}".replace(",", THIN))
+    """A number with that many decimals, grouped by thousands; zero has no sign."""
+    if value is None:
+        return NONE
+    rounded = round(value, places) + 0.0
+    return _minus(f"{rounded:,.{places}f}".replace(",", THIN))
 
 
 def ms_number(value: float | None) -> str:

@@ -231,6 +231,15 @@ def test_an_engine_may_be_a_folder_anywhere(mine: Path, home: Home) -> None:
     refused([f"ENGINE={mine.parent}/none"], home, "has no engine.toml")
 
 
+def test_an_engine_of_ours_is_called_as_its_folder_is(
+    mine: Path, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Home, "engines", mine.parent)
+    understand(["ENGINE=mine", "STAGE=ingest"], home)
+    mine.rename(mine.with_name("copied"))
+    refused(["ENGINE=copied"], home, 'says name = "mine"; in that folder it must be "copied"')
+
+
 def test_engine_settings_take_the_kind_of_their_defaults(mine: Path, home: Home) -> None:
     words = [f"ENGINE={mine}", "ENGINE_SETTINGS=level=3,fast=false how=12 share=1"]
     chosen = understand(words, home).settings.engine_settings

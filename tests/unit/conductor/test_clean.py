@@ -16,6 +16,7 @@ from conductor.home import Home
 from conductor.lock import only_one
 from conductor.progress import Progress
 from contract.errors import EnvironmentLacking, UsageError
+from contract.results import CampaignFolder, write_json
 from tests.unit.conductor.appliance.fakes import FakeContainer, FakeEngine
 from tests.unit.conductor.fakes import NO_PID
 
@@ -129,6 +130,33 @@ def test_of_a_kept_cluster_only_all_takes_anything_away(
     assert ("took away container tollgate-0_broker-1_1" in said) == (what == "all")
     if what != "all":
         assert [c.gone for c in engine.there] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("verb", "ended", "goes"),
+    [
+        ("bench", False, True),
+        ("bench", True, False),
+        # the same command goes on with these
+        ("reproduce", False, False),
+        ("compare", False, False),
+    ],
+)
+def test_a_bench_that_was_not_finished_is_of_no_use_to_anybody(
+    verb: str, ended: bool, goes: bool, checkout: Home
+) -> None:
+    campaign = CampaignFolder(checkout.results / "some-bench")
+    stored = checkout.results / "store" / "some-bench"
+    stored.mkdir(parents=True)
+    campaign.path.mkdir()
+    write_json(campaign.conditions, {"verb": verb})
+    if ended:
+        write_json(campaign.campaign_json, {"verb": verb})
+    with only_one(checkout, Progress(io.StringIO())):
+        clean(checkout, "temporary")
+    assert campaign.path.exists() and stored.exists(), "it may be the one that runs"
+    clean(checkout, "temporary")
+    assert (campaign.path.exists(), stored.exists()) == (not goes, not goes)
 
 
 def test_nothing_to_take_away_is_said(checkout: Home) -> None:

@@ -50,6 +50,15 @@ def test_a_log_is_appended_to(start: Start) -> None:
     assert start("true").log_tail() == ["first", "second"]
 
 
+def test_the_cause_is_not_lost_among_the_frames_of_its_stack(start: Start) -> None:
+    child = start("true")
+    frames = [f"\tat org.kafka.Some.method(Some.java:{i})" for i in range(100)]
+    causes = ["ERROR it failed", "java.lang.OutOfMemoryError: 5000 needed", "Caused by: another"]
+    told = [*causes[:2], *frames, "\t... 12 more", causes[2], *frames, "  at rest, it says"]
+    child.log.write_text("\n".join(told))
+    assert child.log_tail() == [*causes, "  at rest, it says"]
+
+
 def test_the_tail_is_the_last_lines_that_are_not_empty(start: Start) -> None:
     child = start("true")
     assert child.log_tail() == []

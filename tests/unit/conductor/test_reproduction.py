@@ -46,6 +46,13 @@ def test_a_quick_look_is_one_short_run_in_the_first_dialect_of_each_mode(home: H
     assert cost_of(asked).seconds <= 15 * 60
 
 
+def test_a_quick_look_leaves_no_dialect_out(home: Home) -> None:
+    assert pairs(home, "QUICK=1", "ENGINE=flink") == [
+        ("streaming", "eager"),
+        ("streaming", "windowed"),
+    ]
+
+
 def test_what_is_given_goes_before_what_a_quick_look_would_take(home: Home) -> None:
     asked = understand_reproduction(["QUICK=1", "REPEAT=2", "DURATION=12", "RATE=400"], home)
     assert (asked.repeat, asked.settings.duration_s, asked.settings.rate) == (2, 12, 400)

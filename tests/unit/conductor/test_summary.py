@@ -18,7 +18,7 @@ def price(stage: str, **changes: Any) -> dict[str, Any]:
 
 def figure(stage: str, **changes: Any) -> dict[str, Any]:
     value = {"stage": stage, "attribution": "last", "p50_ms": 40.0, "low_ms": 39.0, "high_ms": 41.0}
-    return {**value, **changes}
+    return {**value, "valid_runs": 1, **changes}
 
 
 def run(stage: str, **changes: Any) -> dict[str, Any]:
@@ -135,6 +135,14 @@ def test_a_price_that_was_owed_and_cannot_be_given_has_its_reason(folder: Campai
     assert answer.endswith("; no price: there is no valid run of parse")
 
 
+def test_a_figure_of_runs_that_are_not_valid_is_no_answer(folder: CampaignFolder) -> None:
+    told = answers(folder, prices=[], figures=[figure("join", valid_runs=0)])
+    assert told == [
+        "no answer: no run of join is valid, and its figures are not to be trusted; why is said "
+        "below"
+    ]
+
+
 @pytest.mark.parametrize("figures", [[], [figure("join", p50_ms=None)]])
 def test_without_any_figure_that_is_said(
     figures: list[dict[str, Any]], folder: CampaignFolder
@@ -195,7 +203,7 @@ def claim(mode: str, verdict: str, **changes: Any) -> dict[str, Any]:
     value: dict[str, Any] = {"claim": "end-to-end", "engine": "spark", "mode": mode}
     value |= {"dialect": "eager"}
     value |= {"verdict": verdict, "value": None, "low": None, "high": None, "unit": None}
-    return {**value, "by_stage": [], "says": "Why.", **changes}
+    return {**value, "by_stage": [], "says": "Why.", "preliminary": False, **changes}
 
 
 def reproduction(**changes: Any) -> dict[str, Any]:
@@ -228,7 +236,15 @@ def test_a_reproduction_tells_each_claim_with_a_verdict_for_each_variant(
 
 
 def test_a_quick_look_is_called_preliminary(folder: CampaignFolder) -> None:
-    assert "preliminary" in summary_lines(reproduction(preliminary=True), folder)[0]
+    claims = [
+        claim("real-time", "holds", preliminary=True),
+        claim("micro-batch", "does-not-hold", preliminary=True),
+    ]
+    lines = summary_lines(reproduction(preliminary=True, claims=claims), folder)
+    assert "preliminary" in lines[0]
+    told = "\n".join(lines)
+    assert "seems to hold 1, seems not to hold 0" in told
+    assert told.count("seems to hold ") + told.count("seems not to hold ") == 6
 
 
 def test_what_is_testable_nowhere_is_said_once(folder: CampaignFolder) -> None:
