@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluator.evidence import FloatArray, IntArray, TimeAxis
+from evaluator.arrays import FloatArray, IntArray
+from evaluator.evidence import TimeAxis
 from evaluator.grouped import Grouped
 from evaluator.window_ends import WindowEnds
 from evaluator.workload import NO_SECOND

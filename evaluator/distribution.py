@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from contract.results import QUANTILES
-from evaluator.evidence import FloatArray, IntArray
+from evaluator.arrays import FloatArray, IntArray
 
 #: how many distinct values wait before they are merged
 _MERGE_AT = 4_000_000

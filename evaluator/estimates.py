@@ -16,7 +16,7 @@ from contract.claims import Statistic
 from contract.results import MEASURES, QUANTILES, CampaignFolder, RunFolder, read_json
 from contract.variant import Variant
 from contract.workload import load_workload
-from evaluator.evidence import FloatArray
+from evaluator.arrays import FloatArray
 from evaluator.intervals import Sampled, of_runs
 from evaluator.latency import measures_ms
 from evaluator.resampling import Counts, Histogram

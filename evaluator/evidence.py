@@ -8,17 +8,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from contract.results import RunFolder, read_json, read_jsonl
+from evaluator.sent import Sent
 
 #: the Docker engine, where it stands in, is asked for one container after the other
 UNSEEN_MS = 30_000
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,32 +45,6 @@ class TimeAxis:
         return self.first_measured <= slot <= self.last_measured
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """The publisher's account, a row a scheduled record."""
-
-    slot: IntArray
-    #: not a number where a record was never sent
-    late_ms: FloatArray
-    acknowledged: npt.NDArray[np.bool_]
-
-    @classmethod
-    def read(cls, evidence: Path) -> Sent:
-        """All processes' accounts together."""
-        files = sorted(evidence.glob("publisher-*.parquet"))
-        names = ["slot", "late_us", "ack_us"]
-        tables = [pq.read_table(file, columns=names) for file in files]
-        if not tables:
-            none = np.empty(0)
-            return cls(none.astype(np.int64), none, none.astype(np.bool_))
-        table = pa.concat_tables(tables)
-        return cls(
-            table["slot"].to_numpy().astype(np.int64),
-            table["late_us"].cast("float64").to_numpy() / 1000,
-            np.asarray(table["ack_us"].is_valid()),
-        )
-
-
 @dataclass(frozen=True)
 class Evidence:
     """A run as its witnesses saw it."""
@@ -101,7 +69,10 @@ class Evidence:
 
     @cached_property
     def sent(self) -> Sent:
-        return Sent.read(self.folder)
+        """What the publisher says that it sent."""
+        first, last = self.axis.first_measured, self.axis.last_measured
+        measured = None if first is None or last is None else (first, last)
+        return Sent.read(self.folder, measured)
 
     @cached_property
     def axis(self) -> TimeAxis:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from evaluator.evidence import Evidence
 from evaluator.facts import Facts
 from evaluator.findings import Findings
@@ -72,12 +70,8 @@ def gather(
 
 def late_quantile(evidence: Evidence, q: float) -> float | None:
     """A quantile of how late records of the measured slots were sent; of all, without a window."""
-    sent, axis = evidence.sent, evidence.axis
-    late_ms = sent.late_ms
-    if axis.first_measured is not None and axis.last_measured is not None:
-        late_ms = late_ms[(sent.slot >= axis.first_measured) & (sent.slot <= axis.last_measured)]
-    late_ms = late_ms[~np.isnan(late_ms)]
-    return float(np.quantile(late_ms, q)) if late_ms.size else None
+    late_ms = evidence.sent.late_ms
+    return late_ms.quantile(q) if late_ms.count else None
 
 
 def _host(evidence: Evidence) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from evaluator.evidence import IntArray
+from evaluator.arrays import IntArray
 from evaluator.workload import IDENTITY
 
 #: above it a product of numbers may not fit 64 bits

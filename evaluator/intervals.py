@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from contract.doubts import CLOCK_GRAIN_MS, CONFIDENCE
-from evaluator.evidence import FloatArray
+from evaluator.arrays import FloatArray
 
 Method = Literal["slots", "runs"]
 

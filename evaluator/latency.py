@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from contract.results import LATENCY_COLUMNS, MEASURES
+from evaluator.arrays import FloatArray, IntArray
 from evaluator.distribution import Distribution
-from evaluator.evidence import FloatArray, IntArray, TimeAxis
+from evaluator.evidence import TimeAxis
 from evaluator.piles import Piles
 from evaluator.stalls import Stall, in_any
 from evaluator.window_ends import WindowEnds

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from contract.workload import Stage
-from evaluator.evidence import FloatArray, IntArray, TimeAxis
+from evaluator.arrays import FloatArray, IntArray
+from evaluator.evidence import TimeAxis
 from evaluator.workload import IDENTITY, NO_SECOND
 
 _NEVER = np.iinfo(np.int64).min

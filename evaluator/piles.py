@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluator.evidence import IntArray
+from evaluator.arrays import IntArray
 
 
 class Piles:

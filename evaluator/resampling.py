@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluator.evidence import FloatArray, IntArray
+from evaluator.arrays import FloatArray, IntArray
 
 RESAMPLES = 2000
 #: latencies are rounded to this before they are resampled

@@ -12,6 +12,7 @@ from evaluator.evidence import Evidence
 from evaluator.findings import Findings
 from evaluator.gather import late_quantile
 from evaluator.resources import summarise
+from evaluator.sent import LATE_QUANTILES
 from evaluator.stalls import stalls_to_json
 from evaluator.tally import Tally
 
@@ -96,6 +97,5 @@ def _throughput(
 def _publisher(evidence: Evidence) -> dict[str, Any]:
     told = evidence.publisher or {}
     names = ("scheduled", "sent", "acknowledged")
-    quantiles = (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
-    late_ms = {name: late_quantile(evidence, q) for name, q in quantiles}
+    late_ms = {name: late_quantile(evidence, q) for name, q in LATE_QUANTILES}
     return {**{name: told.get(name) for name in names}, "late_ms": late_ms}

@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 
 from contract.results import SLOTS_COLUMNS
 from evaluator.distribution import Distribution
-from evaluator.evidence import FloatArray, IntArray, Sent, TimeAxis
+from evaluator.evidence import TimeAxis
 from evaluator.latency import parquet_schema
+from evaluator.sent import LATE_QUANTILES, Sent, SentSlot
 
 
 def slot_rows(
@@ -24,32 +25,23 @@ def slot_rows(
     last_of_slot: Mapping[int, Distribution],
 ) -> list[dict[str, Any]]:
     """One row for every slot from 0 to the last that was published or appended."""
-    ends = [axis.last_slot, *appended, *np.unique(sent.slot).tolist()]
+    ends = [axis.last_slot, *appended, *sent.of_slot]
     number = max((slot for slot in ends if slot is not None), default=-1) + 1
     expected, outputs = np.zeros(number, np.int64), np.zeros(number, np.int64)
     for row in verdicts:
         if row["slot"] is not None and 0 <= row["slot"] < number:
             expected[row["slot"]] += row["expected_copies"]
             outputs[row["slot"]] += row["count"] if row["came"] else 0
-    was_sent = ~np.isnan(sent.late_ms)
-    late = _late_by_slot(sent.slot[was_sent], sent.late_ms[was_sent], number)
-    scheduled, sent_count, acknowledged = (
-        np.bincount(slot, minlength=number)
-        for slot in (sent.slot, sent.slot[was_sent], sent.slot[sent.acknowledged])
-    )
     return [
         {
             "slot": slot,
             "due_ms": axis.due_ms(slot),
             "measured": axis.measures(slot),
-            "scheduled": int(scheduled[slot]),
-            "sent": int(sent_count[slot]),
-            "acknowledged": int(acknowledged[slot]),
+            **_sent(sent.of_slot.get(slot)),
             "appended": appended.get(slot, 0),
             "expected": int(expected[slot]),
             "outputs": int(outputs[slot]),
-            **_at("late", late[slot], (("p50", 0.5), ("p99", 0.99), ("max", 1.0))),
-            **_at("last", last_of_slot.get(slot), _LAST_QUANTILES),
+            **_last(last_of_slot.get(slot)),
         }
         for slot in range(number)
     ]
@@ -58,19 +50,19 @@ def slot_rows(
 _LAST_QUANTILES = (("p5", 0.05), ("p50", 0.5), ("p95", 0.95), ("max", 1.0))
 
 
-def _at(
-    name: str, found: Distribution | None, quantiles: Sequence[tuple[str, float]]
-) -> dict[str, float | None]:
+def _sent(told: SentSlot | None) -> dict[str, int | float | None]:
+    counts = ("scheduled", "sent", "acknowledged")
     return {
-        f"{name}_{q}_ms": found.quantile(share) if found is not None and found.count else None
-        for q, share in quantiles
+        **{name: getattr(told, name) if told else 0 for name in counts},
+        **{f"late_{q}_ms": told.late_ms[q] if told else None for q, _ in LATE_QUANTILES},
     }
 
 
-def _late_by_slot(slot: IntArray, late_ms: FloatArray, number: int) -> list[Distribution]:
-    order = np.argsort(slot, kind="stable")
-    cuts = np.searchsorted(slot[order], np.arange(1, number))
-    return [Distribution.of(part) for part in np.split(late_ms[order], cuts)][:number]
+def _last(found: Distribution | None) -> dict[str, float | None]:
+    return {
+        f"last_{q}_ms": found.quantile(share) if found is not None and found.count else None
+        for q, share in _LAST_QUANTILES
+    }
 
 
 def write_slots(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from contract.doubts import STALL_GAP_MEDIANS, STALL_GAP_MS_MIN
-from evaluator.evidence import FloatArray, IntArray
+from evaluator.arrays import FloatArray, IntArray
 
 #: latency is normal again at this many medians
 _WORKED_OFF_MEDIANS = 2.0

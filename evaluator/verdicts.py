@@ -6,17 +6,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from contract.workload import FieldType, Stage
-from evaluator.evidence import IntArray, TimeAxis
+from evaluator.arrays import BoolArray, IntArray
+from evaluator.evidence import TimeAxis
 from evaluator.identity import numbered
 from evaluator.lineage import Sources, due_on_wall_ms, passing, slots_at, slots_of
 from evaluator.workload import IDENTITY
 
-BoolArray = npt.NDArray[np.bool_]
 DOUBLE_RELATIVE_MAX = 1e-9
 #: a change is the difference of two sums, which may round differently: near 0 their last
 #: bits are all there is, and no relative tolerance forgives them

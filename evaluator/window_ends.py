@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from evaluator.evidence import IntArray
+from evaluator.arrays import IntArray
 
 
 @dataclass(frozen=True, slots=True)

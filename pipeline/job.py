@@ -28,6 +28,8 @@ def rehearse(spark: SparkSession, order: EngineOrder, times: int, plan: Plan) ->
     A streaming query is planned anew for each batch. The JVM compiles what it has done often: a
     query that checkpoints every ten seconds has done so after minutes.
     """
+    if not times:
+        return
     session: Any = spark._jsparkSession
     mode: Any = spark._jvm.org.apache.spark.sql.execution.CommandExecutionMode  # type: ignore[union-attr]
     nothing = F.col("id").cast("string").cast("binary")
@@ -36,7 +38,7 @@ def rehearse(spark: SparkSession, order: EngineOrder, times: int, plan: Plan) ->
         spark.range(1).select(
             F.lit(kind).alias("kind"), nothing.alias("key"), nothing.alias("value")
         )
-        for kind in (kinds if order.dialect == "windowed" else kinds[:1])
+        for kind in (kinds if plan.dialect == "windowed" else kinds[:1])
     )
     asked = _outputs(streams, order, plan)._jdf.queryExecution().logical()
     for _ in range(times):

@@ -142,6 +142,7 @@ def spark_conf(order: EngineOrder, tuning: Tuning, place: Place, jars: Path) -> 
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(order.parallelism),
         "spark.sql.adaptive.enabled": "false",
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
         f"{streaming}.statefulOperator.checkCorrectness.enabled": "false",
         f"{streaming}.statefulOperator.useStrictDistribution": "false",
         f"{streaming}.checkpoint.fileChecksum.enabled": str(tuning.checkpoint_checksums).lower(),

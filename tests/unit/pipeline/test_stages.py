@@ -16,6 +16,7 @@ from contract.engine import EngineOrder, EngineSpec, Place, engine_settings_for
 from contract.errors import UsageError
 from contract.settings import RunSettings
 from contract.workloads.traffic import KINDS
+from pipeline.job import rehearse
 from pipeline.settings import PAIRS, Plan, Tuning, check, master_of, plan_of, spark_conf
 from pipeline.workloads.traffic import STAGES, Streams, outputs
 from tests.unit.pipeline.conftest import golden_input, golden_outputs
@@ -193,6 +194,21 @@ def order(**changes: Any) -> EngineOrder:
         "engine_settings": engine_settings_for(EngineSpec.read(toml), RunSettings()),
     }
     return EngineOrder(**{**values, **changes})
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("dialect", ["eager", "windowed"])
+@pytest.mark.parametrize("stage", NAMES)
+def test_a_rehearsal_plans_the_query_and_runs_nothing(
+    spark: SparkSession, stage: str, dialect: str
+) -> None:
+    def jobs() -> int:
+        return len(spark.sparkContext.statusTracker().getJobIdsForGroup(None))
+
+    before = jobs()
+    rehearse(spark, order(stage=stage), 2, Plan(dialect, "10 seconds"))
+    assert jobs() == before
+    assert not spark.streams.active
 
 
 def test_refusals_name_the_nearest() -> None:
