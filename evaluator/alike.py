@@ -70,9 +70,10 @@ def read_all(
     left = np.ones(len(values), bool)
     tables, places = [], []
     for where, said in read_alike(values, fields):
-        rows, sure = at_once(batch.take(where), said)
+        alike = batch if len(where) == batch.num_rows else batch.take(where)
+        rows, sure = at_once(alike, said)
         place = where.to_numpy()[sure.to_numpy(zero_copy_only=False)]
-        tables.append(rows.filter(sure))
+        tables.append(rows if len(place) == rows.num_rows else rows.filter(sure))
         places.append(place)
         left[place] = False
     if left.any() or not tables:

@@ -114,13 +114,15 @@ class Stamps:
     def add(self, batch: pa.Table) -> None:
         """Some records as they were collected."""
         self._types.update(batch["timestamp_type"].unique().to_pylist())
+        # without keys and values, which would be copied for nothing
+        batch = batch.select(["topic", "partition", "offset", "timestamp_ms"])
         places = batch.select(["topic", "partition"]).group_by(["topic", "partition"])
         for place in places.aggregate([]).to_pylist():
             mine = pc.and_(
                 pc.equal(batch["topic"], place["topic"]),
                 pc.equal(batch["partition"], place["partition"]),
             )
-            part = batch.filter(mine).select(["offset", "timestamp_ms"]).sort_by("offset")
+            part = batch.filter(mine).sort_by("offset")
             at_ms = part["timestamp_ms"].to_numpy()
             back_ms = int((np.maximum.accumulate(at_ms) - at_ms).max())
             runs = self._runs.setdefault((place["topic"], place["partition"]), [])

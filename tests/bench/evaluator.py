@@ -145,6 +145,8 @@ def compare(millions: float, peer: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="tollgate-bench-") as root:
         began = time.monotonic()
         run_dir, store = make_topics(Path(root), round(millions * 1_000_000))
+        # what is still to be written would be in the way of whoever is first
+        os.sync()
         print(f"{millions:g} million observations, made in {time.monotonic() - began:.1f} s")
         for what in ("ours", "duckdb"):
             found = alone(what, run_dir, store, peer)
