@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.json as pj
+import pyarrow.csv as pcsv
 
 from contract.workload import FieldType
 from evaluator.strict_json import parse_object, second_of
@@ -25,7 +25,8 @@ from evaluator.workload import fields_of
 #: numbers that every reader takes for the same: none overflows, none loses an integer's digits
 _LONG = "-?(?:[1-9][0-9]{0,17}|0)"
 _DOUBLE = _LONG + r"(?:\.[0-9]{1,20})?(?:[eE][-+]?[0-9]{1,2})?"
-_STRING = r'"[^"\\\x00-\x1f]*"'
+#: without a comma: objects that look alike are cut at theirs
+_STRING = r'"[^",\\\x00-\x1f]*"'
 _PATTERNS: dict[FieldType, str] = {"long": _LONG, "double": _DOUBLE, "string": _STRING}
 _MEMBER = re.compile(
     r'([ \t]*)"(\w+)"([ \t]*):([ \t]*)("[^"\\\x00-\x1f]*"|[-+.\w]+)([ \t]*)', re.ASCII
@@ -46,9 +47,18 @@ class Fields:
 
 
 @dataclass(frozen=True, slots=True)
+class _Member:
+    """A name, and how many characters stand before and behind its value."""
+
+    name: str
+    before: int
+    behind: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Look:
     pattern: str
-    names: tuple[str, ...]
+    members: tuple[_Member, ...]
     #: digits of the instant's fraction
     fraction_digits: int
 
@@ -128,10 +138,10 @@ def _look_of(value: bytes | None, fields: Fields) -> _Look | None:
     if value is None or parse_object(value) is None:
         return None
     text, types = value.decode(), dict(fields.types)
-    parts, names, fraction_digits, at = ["^\\{"], [], 0, 1
+    parts, members, fraction_digits, at = ["^\\{"], dict[str, _Member](), 0, 1
     while member := _MEMBER.match(text, at):
         before, name, after, ahead, says, behind = member.groups()
-        if name not in types or name in names:
+        if name not in types or name in members:
             return None
         if types[name] == "timestamp":
             found = _INSTANT.fullmatch(says[1:-1])
@@ -142,37 +152,60 @@ def _look_of(value: bytes | None, fields: Fields) -> _Look | None:
         else:
             pattern = f"(?:{_PATTERNS[types[name]]}|null)"
         parts.append(f'{before}"{name}"{after}:{ahead}{pattern}{behind}')
-        names.append(name)
         at = member.end() + 1
+        # the brace that opens it stands before the first, the one that closes it behind the last
+        ahead_of_value = member.start(5) - member.start() + (not members)
+        members[name] = _Member(name, ahead_of_value, len(behind) + (text[at - 1] == "}"))
         if text[at - 1] != ",":
             break
         parts.append(",")
-    if text[at - 1 :] != "}" or not names:
+    if text[at - 1 :] != "}" or not members:
         return None
-    return _Look("".join([*parts, "\\}$"]), tuple(names), fraction_digits)
+    return _Look("".join([*parts, "\\}$"]), tuple(members.values()), fraction_digits)
 
 
 def _read(text: pa.Array, look: _Look, fields: Fields) -> pa.Table:
-    types = {field.name: field.type for field in fields_of(fields.types)}
-    instants = [name for name, kind in fields.types if kind == "timestamp"]
+    """What they say, a column a field; cut at the commas, for none is in a value."""
     lines = pc.binary_join(pa.ListArray.from_arrays(pa.array([0, len(text)]), text), b"\n")
     blob = lines[0].as_buffer()
-    as_text = {**types, **dict.fromkeys(instants, pa.string())}
-    schema = pa.schema([(name, as_text[name]) for name in look.names])
-    said = pj.read_json(
+    names = [member.name for member in look.members]
+    cut = pcsv.read_csv(
         pa.BufferReader(blob),
-        read_options=pj.ReadOptions(use_threads=False, block_size=len(blob) + 1),
-        parse_options=pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
-    )
+        read_options=pcsv.ReadOptions(
+            use_threads=False, column_names=names, block_size=len(blob) + 1
+        ),
+        parse_options=pcsv.ParseOptions(quote_char=False),
+        convert_options=pcsv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+        ),
+    ).combine_chunks()
+    members = {member.name: member for member in look.members}
     columns = {}
-    for name, kind in types.items():
-        if name not in look.names:
-            columns[name] = pa.nulls(len(text), kind)
-        elif name in instants:
-            columns[name] = _instants(said[name].combine_chunks(), look.fraction_digits)
+    for field, (name, kind) in zip(fields_of(fields.types), fields.types, strict=True):
+        if name not in members:
+            columns[name] = pa.nulls(len(text), field.type)
+            continue
+        value = _value(cut[name].chunk(0), members[name], len(blob))
+        if kind == "timestamp":
+            columns[name] = _instants(_unquoted(value), look.fraction_digits)
         else:
-            columns[name] = said[name].combine_chunks()
+            columns[name] = _unquoted(value) if kind == "string" else value.cast(field.type)
     return pa.table(columns)
+
+
+def _value(cut: pa.Array, member: _Member, longest: int) -> pa.Array:
+    """What stands in the place of the value; nothing, where that is `null`."""
+    if member.behind:
+        value = pc.utf8_slice_codeunits(cut, member.before, -member.behind)
+    else:
+        # bytes need not be counted as characters
+        value = pc.binary_slice(cut.cast(pa.binary()), member.before, longest).cast(pa.string())
+    null = pc.equal(value, "null")
+    return pc.if_else(null, None, value) if null.true_count else value
+
+
+def _unquoted(value: pa.Array) -> pa.Array:
+    return pc.utf8_slice_codeunits(value, 1, -1)
 
 
 def _instants(text: pa.Array, fraction_digits: int) -> pa.Array:
