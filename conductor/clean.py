@@ -41,7 +41,7 @@ def clean(home: Home, what: str) -> list[str]:
                 raise
         else:
             said += _containers(home, everything=what == "all")
-            doomed += [folder for folder in _unfinished(home) if folder not in doomed]
+            doomed += _unfinished(home)
         if what == "images":
             said += remove_old_images(home)
         said += [_take_away(path) for path in doomed if path.exists()]
@@ -73,13 +73,12 @@ def _containers(home: Home, everything: bool) -> list[str]:
 def _unfinished(home: Home) -> list[Path]:
     """Benches that ended without an answer, and what was stored of them: none goes on."""
     found = []
-    for told in home.results.glob("[!.]*/conditions.json"):
-        campaign = CampaignFolder(told.parent)
-        if campaign.path.is_symlink() or campaign.campaign_json.exists():
-            continue
+    for folder in _campaigns(home):
         with suppress(OSError, ValueError):
-            if read_json(told).get("verb") == "bench":
-                found += [campaign.path, home.results / "store" / campaign.path.name]
+            campaign = CampaignFolder(folder)
+            verb = read_json(campaign.conditions).get("verb")
+            if verb == "bench" and not campaign.campaign_json.exists():
+                found += [folder, _stored(home, folder)]
     return found
 
 
@@ -87,11 +86,19 @@ def _results(home: Home) -> list[Path]:
     """The checkout's own folder whole; of one elsewhere, which may hold more, what is ours."""
     if home.results_elsewhere is None:
         return [home.results]
-    campaigns = [told.parent for told in home.results.glob("[!.]*/conditions.json")]
-    links = [folder for folder in campaigns if folder.is_symlink()]
-    own = [folder for folder in campaigns if not folder.is_symlink()]
-    stored = [home.results / "store" / folder.name for folder in own]
-    return [*links, *own, *stored, *home.results.glob("engine-check-*")]
+    campaigns = _campaigns(home)
+    stored = [_stored(home, folder) for folder in campaigns]
+    return [*campaigns, *stored, *home.results.glob("engine-check-*")]
+
+
+def _campaigns(home: Home) -> list[Path]:
+    """Their folders; before them links to one, which end with it."""
+    folders = [told.parent for told in home.results.glob("[!.]*/conditions.json")]
+    return sorted(folders, key=lambda folder: not folder.is_symlink())
+
+
+def _stored(home: Home, campaign: Path) -> Path:
+    return home.results / "store" / campaign.name
 
 
 def _take_away(path: Path) -> str:

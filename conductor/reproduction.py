@@ -50,8 +50,10 @@ def _executions(given: dict[str, str], spec: EngineSpec, quick: bool) -> tuple[E
         if given.get("MODE") in (None, each.mode) and given.get("DIALECT") in (None, each.dialect)
     ]
     if quick:
-        of_mode = {each.mode: each for each in reversed(fitting)}
-        of_dialect = {each.dialect: each for each in reversed([*of_mode.values(), *fitting])}
-        kept = (*of_mode.values(), *of_dialect.values())
+        kept: list[Execution] = []
+        for name in ("mode", "dialect"):
+            for each in fitting:
+                if getattr(each, name) not in [getattr(one, name) for one in kept]:
+                    kept.append(each)
         fitting = [each for each in fitting if each in kept]
     return tuple(fitting)

@@ -56,6 +56,10 @@ class Distribution:
         step = high - low
         return high - step * (1 - share) if share >= 0.5 else low + step * share
 
+    def quantile_if_any(self, q: float) -> float | None:
+        """The same; nothing, where there are no values."""
+        return self.quantile(q) if self.count else None
+
     def summary(self) -> dict[str, Any]:
         """Count, average, extremes and quantiles as run.json has them; nulls where none."""
         names = ["avg", "min", *(name for name, _ in QUANTILES), "max"]

@@ -38,7 +38,7 @@ def gather(
         scheduled=sum(row["scheduled"] for row in measured) if evidence.publisher else None,
         # malformed records were appended too, though nobody can say to which slot they belong
         appended=sum(row["appended"] for row in measured) + findings.appended.malformed,
-        late_ms_p99=late_quantile(evidence, 0.99),
+        late_ms_p99=evidence.sent.late_ms.quantile_if_any(0.99),
         disorder_ms=findings.appended.disorder_ms_max,
         disorder_ms_max=told.get("disorder_ms_max"),
         missing=counted.missing or 0,
@@ -57,7 +57,7 @@ def gather(
         came=sum(row["outputs"] for row in slots if row["measured"]),
         put_out=0 if span is None else findings.put_out_within(span),
         slot_medians_ms=[median for median in medians if median is not None],
-        last_ms_p50=last.quantile(0.5) if last.count else None,
+        last_ms_p50=last.quantile_if_any(0.5),
         samples=last.count,
         hasty=findings.measured.hasty,
         hasty_ms_max=findings.measured.hasty_ms_max,
@@ -66,12 +66,6 @@ def gather(
         checkpoint_s=told.get("checkpoint_s"),
         **_host(evidence),
     )
-
-
-def late_quantile(evidence: Evidence, q: float) -> float | None:
-    """A quantile of how late records of the measured slots were sent; of all, without a window."""
-    late_ms = evidence.sent.late_ms
-    return late_ms.quantile(q) if late_ms.count else None
 
 
 def _host(evidence: Evidence) -> dict[str, Any]:

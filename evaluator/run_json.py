@@ -10,7 +10,6 @@ from contract.results import SCHEMA, TOLD
 from evaluator.doubts import is_valid
 from evaluator.evidence import Evidence
 from evaluator.findings import Findings
-from evaluator.gather import late_quantile
 from evaluator.resources import summarise
 from evaluator.sent import LATE_QUANTILES
 from evaluator.stalls import stalls_to_json
@@ -97,5 +96,6 @@ def _throughput(
 def _publisher(evidence: Evidence) -> dict[str, Any]:
     told = evidence.publisher or {}
     names = ("scheduled", "sent", "acknowledged")
-    late_ms = {name: late_quantile(evidence, q) for name, q in LATE_QUANTILES}
+    late = evidence.sent.late_ms
+    late_ms = {name: late.quantile_if_any(q) for name, q in LATE_QUANTILES}
     return {**{name: told.get(name) for name in names}, "late_ms": late_ms}

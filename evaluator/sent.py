@@ -63,7 +63,7 @@ class Sent:
                 sum(map(len, late_ms)),
                 late.count,
                 sum(int(each.sum()) for each in acknowledged),
-                {name: late.quantile(q) if late.count else None for name, q in LATE_QUANTILES},
+                {name: late.quantile_if_any(q) for name, q in LATE_QUANTILES},
             )
             if measured is None or measured[0] <= slot <= measured[1]:
                 waiting.append(late)

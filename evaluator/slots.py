@@ -60,7 +60,7 @@ def _sent(told: SentSlot | None) -> dict[str, int | float | None]:
 
 def _last(found: Distribution | None) -> dict[str, float | None]:
     return {
-        f"last_{q}_ms": found.quantile(share) if found is not None and found.count else None
+        f"last_{q}_ms": None if found is None else found.quantile_if_any(share)
         for q, share in _LAST_QUANTILES
     }
 

@@ -8,10 +8,9 @@ from typing import Any
 
 from conductor.appliance.docker_containers import EndWatch, how_it_ended, log_of, remove, signal
 from conductor.appliance.sizing import MIB
-from conductor.processes import told_last
+from conductor.processes import LOG_TAIL_LINES, told_last
 from contract.errors import ServiceFailed
 
-LOG_TAIL_LINES = 12
 KEPT_LOG_LINES = 20_000
 #: among so many are the last that say something
 _LOOKED_AT_LINES = 500

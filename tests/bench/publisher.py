@@ -1,9 +1,9 @@
 """What does the publisher cost, and beside it Kafka's own ProducerPerformance, on one broker?
 
 `make bench-publisher RATES='26000 0' TURNS=3`: in turn, each in a process of its own, with as many
-bytes a record, the same acknowledgements and linger. 0 is as fast as it can: the publisher is asked
-for more than it can send, and falls behind. Counted is what the broker has appended, and the CPU
-of the process with all its threads and children, after a warm-up.
+bytes a record, the same acknowledgements and linger. 0 is as fast as it can; the publisher, which
+has no such mode, is asked for 400 000 a second. Counted is what the broker has appended, and the
+CPU of the process with all its threads and children, after a warm-up.
 
 ProducerPerformance sends the same random bytes again and again; the publisher's observations are
 all different, due at instants of their own, and each one's lateness and acknowledgement is kept.
@@ -16,30 +16,30 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pyarrow.parquet as pq
 
-from conductor.artifacts import ensure_artifacts
-from conductor.brokers import CLOCK_BROKER, EmbeddedBrokers
-from conductor.home import Home
-from conductor.java import Java, find_java
+from conductor.brokers import CLOCK_BROKER
+from conductor.java import find_java
+from conductor.monitor import ProcessTree
 from conductor.processes import Child
 from conductor.topics import Cluster
+from publisher.order import Order
+from publisher.sender_process import open_source
 from publisher.sending import LINGER_MS
+from publisher.source import Share
+from tests.brokers import HOME, JARS, brokers_in
 
-_ROOT = Path(__file__).resolve().parents[2]
+Env = dict[str, str]
 _KINDS = ("flow", "speed")
 _PARTITIONS = 2
 _WARM_UP_S, _MEASURED_S = 20, 20
 _READY_S_MAX = 60
-#: more than one sender can send
-_TOO_MUCH = 400_000
+_FULL_RATE = 400_000
 _TURNS = 3
 _RATES = ("26000", "0")
 
@@ -63,10 +63,10 @@ class Cost:
 
 
 class Place:
-    """One broker, and a folder for all else."""
+    """One broker's client, and a folder for all else."""
 
-    def __init__(self, folder: Path, cluster: Cluster, home: Home, java: Java) -> None:
-        self.folder, self.cluster, self.home, self.java = folder, cluster, home, java
+    def __init__(self, folder: Path, cluster: Cluster) -> None:
+        self._folder, self.cluster = folder, cluster
         self._runs = 0
 
     def topics(self, kinds: tuple[str, ...], partitions: int) -> tuple[Path, dict[str, str]]:
@@ -74,54 +74,39 @@ class Place:
         self._runs += 1
         names = {kind: f"run-{self._runs}.{kind}" for kind in kinds}
         self.cluster.create(list(names.values()), partitions, 1, 1, CLOCK_BROKER)
-        folder = self.folder / f"run-{self._runs}"
+        folder = self._folder / f"run-{self._runs}"
         folder.mkdir()
         return folder, names
 
 
-@contextmanager
-def one_broker() -> Iterator[Place]:
-    """It, ready, and gone afterwards."""
-    home = Home(_ROOT)
-    java = find_java(home.artifacts)
-    ensure_artifacts(home.artifacts_lock, home.artifacts, java, print, ["kafka"])
-    with tempfile.TemporaryDirectory(prefix="tollgate-bench-") as root:
-        folder = Path(root)
-        (folder / "classes").mkdir()
-        program = home.path / "images" / "kafka" / "entrypoint"
-        jars = home.artifacts / "kafka"
-        brokers = EmbeddedBrokers(
-            1, folder / "state", folder, program, jars, java, folder / "classes"
-        )
-        try:
-            brokers.start()
-            cluster = brokers.wait_until_ready(lambda _: None)
-            yield Place(folder, cluster, home, java)
-            cluster.close()
-        finally:
-            brokers.stop()
+def order(rate: int, slots: int, folder: Path, topics: dict[str, str], servers: str) -> Env:
+    """What the publisher is told."""
+    return {
+        "RUN_ID": folder.name or "size",
+        "WORKLOAD": "traffic",
+        "BOOTSTRAP_SERVERS": servers,
+        "INPUT_TOPICS": ",".join(f"{kind}={topic}" for kind, topic in topics.items()),
+        "PARTITIONS": str(_PARTITIONS),
+        "RATE": str(rate),
+        "SEED": "1",
+        "TEMPORAL_SCALE": "60",
+        "ARRIVAL": "adjacent",
+        "SOURCE": "network",
+        "SLOTS_MAX": str(slots),
+        "PUBLISHERS": "1",
+        "EVIDENCE_DIR": str(folder),
+    }
 
 
 def ours(place: Place, rate: int) -> Cost:
     """The publisher's program."""
     folder, topics = place.topics(_KINDS, _PARTITIONS)
-    env = {
-        **os.environ,
-        "RUN_ID": folder.name,
-        "WORKLOAD": "traffic",
-        "BOOTSTRAP_SERVERS": place.cluster.bootstrap_servers,
-        "INPUT_TOPICS": ",".join(f"{kind}={topic}" for kind, topic in topics.items()),
-        "PARTITIONS": str(_PARTITIONS),
-        "RATE": str(rate or _TOO_MUCH),
-        "SEED": "1",
-        "TEMPORAL_SCALE": "60",
-        "ARRIVAL": "adjacent",
-        "SOURCE": "network",
-        "SLOTS_MAX": str(_WARM_UP_S + _MEASURED_S + 5 if rate else 10_000),
-        "PUBLISHERS": "1",
-        "EVIDENCE_DIR": str(folder),
-    }
-    child = Child("publisher", [sys.executable, "-m", "publisher"], env, folder / "log", cwd=_ROOT)
+    slots = _WARM_UP_S + _MEASURED_S + 5 if rate else 10_000
+    servers = place.cluster.bootstrap_servers
+    env = {**os.environ, **order(rate or _FULL_RATE, slots, folder, topics, servers)}
+    child = Child(
+        "publisher", [sys.executable, "-m", "publisher"], env, folder / "log", cwd=HOME.path
+    )
     found = _watched(place, child, list(topics.values()), _PARTITIONS, wait=rate > 0)
     if not rate:
         return found
@@ -136,8 +121,8 @@ def ours(place: Place, rate: int) -> Cost:
 def peer(place: Place, rate: int, record_bytes: int) -> Cost:
     """Kafka's own."""
     folder, topics = place.topics(("all",), len(_KINDS) * _PARTITIONS)
-    jars = place.home.artifacts / "kafka"
-    words = [str(place.java.home / "bin" / "java"), "-XX:-UsePerfData", "-cp", f"{jars}/*"]
+    java = find_java(HOME.artifacts)
+    words = [str(java.home / "bin" / "java"), "-XX:-UsePerfData", "-cp", f"{JARS}/*"]
     words += ["org.apache.kafka.tools.ProducerPerformance", "--topic", topics["all"]]
     words += ["--num-records", "1000000000", "--record-size", str(record_bytes)]
     words += ["--throughput", str(rate or -1), "--producer-props", "acks=all"]
@@ -152,8 +137,10 @@ def _watched(place: Place, child: Child, topics: list[str], partitions: int, *, 
     def appended() -> int:
         return sum(place.cluster.ends(topics, partitions).values())
 
+    tree = ProcessTree(child.pid)
+
     def look() -> tuple[float, int, float]:
-        return time.monotonic(), appended(), _cpu_s(child.pid)
+        return time.monotonic(), appended(), tree.cpu_s()
 
     try:
         deadline = time.monotonic() + _READY_S_MAX
@@ -173,38 +160,11 @@ def _watched(place: Place, child: Child, topics: list[str], partitions: int, *, 
     return Cost(int(records), wall_s, cpu_s)
 
 
-def _cpu_s(pid: int) -> float:
-    process = psutil.Process(pid)
-    times = [each.cpu_times() for each in (process, *process.children(recursive=True))]
-    return sum(each.user + each.system for each in times)
-
-
 def record_bytes() -> int:
     """Key and value of an observation, on average."""
-    from contract.workload import load_workload
-    from publisher.order import Order
-    from publisher.sender_process import open_source
-    from publisher.source import Share
-
-    assert load_workload("traffic")
-    order = Order.from_environment(
-        {
-            "RUN_ID": "size",
-            "WORKLOAD": "traffic",
-            "BOOTSTRAP_SERVERS": "127.0.0.1:1",
-            "INPUT_TOPICS": "flow=f,speed=s",
-            "PARTITIONS": str(_PARTITIONS),
-            "RATE": "26000",
-            "SEED": "1",
-            "TEMPORAL_SCALE": "60",
-            "ARRIVAL": "adjacent",
-            "SOURCE": "network",
-            "SLOTS_MAX": "1",
-            "PUBLISHERS": "1",
-            "EVIDENCE_DIR": ".",
-        }
-    )
-    sizes = [len(r[3]) + len(r[4] or b"") for r in open_source(order, Share(0, 1)).records(0)]
+    told = order(26_000, 1, Path(), dict(zip(_KINDS, _KINDS, strict=True)), "127.0.0.1:1")
+    source = open_source(Order.from_environment(told), Share(0, 1))
+    sizes = [len(key) + len(value or b"") for *_, key, value in source.records(0)]
     return round(sum(sizes) / len(sizes))
 
 
@@ -214,7 +174,11 @@ def main(rates: list[str]) -> None:
     turns = int(os.environ.get("TURNS") or _TURNS)
     size = record_bytes()
     print(f"records of {size} bytes, acks=all, linger {LINGER_MS} ms, one broker")
-    with one_broker() as place:
+    with (
+        tempfile.TemporaryDirectory(prefix="tollgate-bench-") as root,
+        brokers_in(Path(root), 1) as cluster,
+    ):
+        place = Place(Path(root), cluster)
         sides: list[tuple[str, Callable[[int], Cost]]] = [
             ("publisher", lambda rate: ours(place, rate)),
             ("ProducerPerformance", lambda rate: peer(place, rate, size)),

@@ -8,12 +8,9 @@ from pathlib import Path
 import pytest
 from kafka import TopicPartition
 
-from conductor.artifacts import ensure_artifacts
-from conductor.brokers import CLOCK_BROKER, EmbeddedBrokers
-from conductor.home import Home
-from conductor.java import find_java
+from conductor.brokers import CLOCK_BROKER
 from conductor.topics import Cluster
-from tests.system.tollgate import HOME
+from tests.brokers import brokers_in
 from tests.unit.conductor.fakes import until
 
 pytestmark = pytest.mark.brokers
@@ -27,21 +24,8 @@ ASTRAY_ORDER = [2, 1, 3]
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     """A client of three brokers of the test's own."""
-    home = Home(HOME)
-    java = find_java(home.artifacts)
-    ensure_artifacts(home.artifacts_lock, home.artifacts, java, print, ["kafka"])
-    program = home.path / "images" / "kafka" / "entrypoint"
-    jars, classes = home.artifacts / "kafka", tmp_path / "classes"
-    classes.mkdir()
-    state, logs = tmp_path / "state", tmp_path / "logs"
-    brokers = EmbeddedBrokers(BROKERS, state, logs, program, jars, java, classes)
-    try:
-        brokers.start()
-        client = brokers.wait_until_ready(lambda _: None)
+    with brokers_in(tmp_path, BROKERS) as client:
         yield client
-        client.close()
-    finally:
-        brokers.stop()
 
 
 def prefer(cluster: Cluster, replicas: list[int]) -> None:

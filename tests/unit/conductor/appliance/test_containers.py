@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from docker.errors import APIError
 
-from conductor.appliance.containers import LOG_TAIL_LINES, Container
+from conductor.appliance.containers import Container
+from conductor.processes import LOG_TAIL_LINES
 from conductor.runtime import Running
 from contract.errors import ServiceFailed
 from tests.unit.conductor.appliance.fakes import FakeContainer, FakeEnds
