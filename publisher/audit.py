@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -16,10 +15,10 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped,unused-ignore]
 from publisher.messages import Totals
 
 Clock = Callable[[], int]
+Ints = npt.NDArray[np.int64]
 
 #: what stands in `Page.acknowledged_ns` for a record that was refused, or is still under way
-REFUSED = -1
-_PENDING = 0
+NEVER_NS = -1
 #: what stands in the spool for "never"
 _NEVER_US = np.iinfo(np.int32).min
 _INT32_MAX = np.iinfo(np.int32).max
@@ -39,38 +38,41 @@ _SCHEMA = pa.schema(
 class Page:
     """The records of one slot: when each was due, sent and acknowledged, in clock's ns."""
 
-    __slots__ = ("_clock", "acknowledged_ns", "due_ns", "sent_ns", "slot")
+    __slots__ = ("_pending", "acknowledged_ns", "due_ns", "first_row", "sent_ns", "slot")
 
-    def __init__(self, slot: int, clock: Clock) -> None:
+    def __init__(self, slot: int, first_row: int, records: int) -> None:
         self.slot = slot
-        self.due_ns = array("q")
-        self.sent_ns = array("q")
-        self.acknowledged_ns = array("q")
-        self._clock = clock
+        #: over all slots of the sender
+        self.first_row = first_row
+        self.due_ns = np.zeros(records, dtype=np.int64)
+        self.sent_ns = np.zeros(records, dtype=np.int64)
+        self.acknowledged_ns = np.full(records, NEVER_NS, dtype=np.int64)
+        self._pending = records
 
-    def open_row(self, due_ns: int) -> int:
-        """A row for a record that is about to be sent; gives its index."""
-        self.due_ns.append(due_ns)
-        self.acknowledged_ns.append(_PENDING)
-        return len(self.due_ns) - 1
+    def __len__(self) -> int:
+        return len(self.due_ns)
 
-    def acknowledge(self, index: int, error: object, _message: object) -> None:
-        """The delivery report of the row with that index."""
-        self.acknowledged_ns[index] = self._clock() if error is None else REFUSED
+    def settle(self, indices: Ints, at_ns: int | Ints) -> None:
+        """These were acknowledged then; each is told once."""
+        self.acknowledged_ns[indices] = at_ns
+        self._pending -= len(indices)
 
+    @property
     def settled(self) -> bool:
         """Whether each row has been acknowledged or refused."""
-        return _PENDING not in self.acknowledged_ns
+        return not self._pending
 
     def rows(self, start_ns: int) -> npt.NDArray[np.void]:
         """As the rows of the evidence file."""
-        due = np.array(self.due_ns, dtype=np.int64)
-        rows = np.empty(len(due), dtype=_ROW)
+        rows = np.empty(len(self), dtype=_ROW)
         rows["slot"] = self.slot
-        rows["due_us"] = (due - start_ns) // 1000
-        rows["late_us"] = _us_within_int32(np.array(self.sent_ns, dtype=np.int64) - due)
-        acknowledged = np.array(self.acknowledged_ns, dtype=np.int64)
-        rows["ack_us"] = np.where(acknowledged > 0, _us_within_int32(acknowledged - due), _NEVER_US)
+        rows["due_us"] = (self.due_ns - start_ns) // 1000
+        rows["late_us"] = _us_within_int32(self.sent_ns - self.due_ns)
+        rows["ack_us"] = np.where(
+            self.acknowledged_ns == NEVER_NS,
+            _NEVER_US,
+            _us_within_int32(self.acknowledged_ns - self.due_ns),
+        )
         return rows
 
 
@@ -81,20 +83,31 @@ def _us_within_int32(ns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 class Ledger:
     """One sender's pages. Settled ones go to a spool, so memory holds what is under way only."""
 
-    def __init__(self, spool: IO[bytes], clock: Clock) -> None:
+    def __init__(self, spool: IO[bytes]) -> None:
         self._spool = spool
-        self._clock = clock
         self._pages: deque[Page] = deque()
+        self._rows = 0
         self._totals = Totals()
         self.start_ns = 0
 
-    def open_page(self, slot: int) -> Page:
+    def open_page(self, slot: int, records: int) -> Page:
         """A new page; spools the older ones that are settled."""
-        while self._pages and self._pages[0].settled():
+        while self._pages and self._pages[0].settled:
             self._put_away(self._pages.popleft())
-        page = Page(slot, self._clock)
+        page = Page(slot, self._rows, records)
+        self._rows += records
         self._pages.append(page)
         return page
+
+    def settle(self, rows: Ints, delivered: npt.NDArray[np.bool_], at_ns: int) -> None:
+        """Rows of any pages were delivered by now, or never will be."""
+        first, last = int(rows.min()), int(rows.max())
+        for page in self._pages:
+            if first >= page.first_row + len(page) or last < page.first_row:
+                continue
+            indices = rows - page.first_row
+            ours = (indices >= 0) & (indices < len(page))
+            page.settle(indices[ours], np.where(delivered[ours], at_ns, NEVER_NS))
 
     def close(self) -> Totals:
         """Spool all pages; what is not acknowledged by now has failed."""

@@ -27,7 +27,7 @@ class Order:
     run_id: str
     workload: str
     bootstrap_servers: str
-    #: kind → topic
+    #: kind → topic, in the workload's order
     topics: Mapping[str, str]
     partitions: int
     rate: int
@@ -141,4 +141,4 @@ def _topics(env: Mapping[str, str], kinds: tuple[str, ...]) -> dict[str, str]:
     if set(topics) != set(kinds) or not all(topics.values()):
         wanted = ",".join(f"{kind}=<topic>" for kind in kinds)
         raise UsageError(f"INPUT_TOPICS={text} cannot be; give {wanted}")
-    return topics
+    return {kind: topics[kind] for kind in kinds}

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from contract.errors import UsageError
 from publisher.order import Order
 from publisher.plan import partition_of
-from publisher.source import Facts, Record, Share, SourceReport
+from publisher.source import Batch, Due, Facts, Share, SourceReport, Texts, slices
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class RawSource:
         everything = read_raw(path, tuple(order.topics))
         locations = list(dict.fromkeys(record.location for record in everything))
         ours = set(locations[share.index :: share.senders])
-        by_slot: dict[int, list[Record]] = {}
+        by_slot: dict[int, list[tuple[int, RawRecord]]] = {}
         in_slot: dict[int, int] = {}
         for record in everything:
             backlog = record.at_slot < order.skip_pacing_before_slot
@@ -87,8 +89,9 @@ class RawSource:
             slot = due_ns // order.slot_ns
             in_slot[slot] = in_slot.get(slot, 0) + 1
             if record.location in ours:
-                by_slot.setdefault(slot, []).append(_to_send(record, due_ns, order))
+                by_slot.setdefault(slot, []).append((due_ns, record))
         self._by_slot = by_slot
+        self._order = order
         self._facts = Facts(
             locations=len(locations),
             records_per_slot=max(in_slot.values(), default=0),
@@ -102,16 +105,21 @@ class RawSource:
         """What holds of the file as a whole."""
         return self._facts
 
-    def records(self, slot: int) -> Iterator[Record]:
+    def due(self, slot: int) -> Due:
         """The share's records of a slot, as they stand in the file."""
-        return iter(self._by_slot.get(slot, ()))
+        records = self._by_slot.get(slot, [])
+        return Due(len(records), (self._batch(records[rows]) for rows in slices(len(records))))
 
-
-def _to_send(record: RawRecord, due_ns: int, order: Order) -> Record:
-    return (
-        due_ns,
-        order.topics[record.kind],
-        partition_of(record.location, order.partitions),
-        record.key.encode(),
-        None if record.value is None else record.value.encode(),
-    )
+    def _batch(self, due: Sequence[tuple[int, RawRecord]]) -> Batch:
+        order = self._order
+        numbers = {kind: number for number, kind in enumerate(order.topics)}
+        records = [record for _, record in due]
+        places = [partition_of(record.location, order.partitions) for record in records]
+        values = [None if r.value is None else r.value.encode() for r in records]
+        return Batch(
+            due_ns=np.array([due_ns for due_ns, _ in due], dtype=np.int64),
+            topics=np.array([numbers[record.kind] for record in records], dtype=np.int64),
+            partitions=np.array(places, dtype=np.int64),
+            keys=Texts.of([record.key.encode() for record in records]),
+            values=Texts.of(values),
+        )

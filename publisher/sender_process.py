@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import importlib
 import pkgutil
-import time
 from multiprocessing.connection import Connection
 
 import publisher.workloads
@@ -15,7 +14,7 @@ from publisher.gate import Gate
 from publisher.messages import Done, Failed, Ready
 from publisher.order import Order
 from publisher.raw import open_source as open_raw
-from publisher.sending import Sender, make_producer
+from publisher.sending import Sender, connect, make_client
 from publisher.source import Share, Source
 
 #: the parent has all other senders to wait for, each of which may read long files
@@ -48,9 +47,10 @@ def _run(order: Order, share: Share, gate: Gate, pipe: Connection) -> Done:
     spool_path = order.evidence_dir / f".publisher-{share.index}.spool"
     with spool_path.open("wb") as spool:
         source = open_source(order, share)
-        ledger = Ledger(spool, time.monotonic_ns)
-        sender = Sender(make_producer(order, share.index), ledger)
-        sender.connect(order)
+        ledger = Ledger(spool)
+        client = make_client(order, share.index)
+        connect(client, order)
+        sender = Sender(client, ledger)
         # nothing below makes cycles: a collection would only hold the schedule up
         gc.collect()
         gc.freeze()
@@ -61,6 +61,7 @@ def _run(order: Order, share: Share, gate: Gate, pipe: Connection) -> Done:
         sender.start(pipe.recv())
         last_slot = send_slots(sender, source, gate, order.slot_ns)
         sender.finish()
+        client.close()
         totals = ledger.close()
     write_parquet(spool_path, order.evidence_dir / f"publisher-{share.index}.parquet")
     return Done(totals, last_slot)
@@ -71,10 +72,10 @@ def send_slots(sender: Sender, source: Source, gate: Gate, slot_ns: int) -> int:
     slot = 0
     while not gate.is_past(slot):
         # a slot begins no earlier than it is due: the gate closes after the furthest one begun
-        records = source.records(slot)
+        due = source.due(slot)
         sender.wait_for(slot * slot_ns)
         if not gate.begin(slot):
             break
-        sender.send(slot, records)
+        sender.send(slot, due)
         slot += 1
     return slot - 1

@@ -1,25 +1,28 @@
-"""Hand each record to Kafka when it is due; the only file of this room that knows Kafka."""
+"""Hand each record to Kafka when it is due; knows Kafka's settings, and the client by its calls."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from functools import partial
-
-from confluent_kafka import KafkaError, KafkaException, Producer
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 from contract.errors import ServiceFailed
-from publisher.audit import REFUSED, Clock, Ledger, Page
+from publisher import librdkafka
+from publisher.audit import NEVER_NS, Clock, Ledger, Page
+from publisher.librdkafka import KafkaRefused, Report
 from publisher.order import NS_PER_S, Order
-from publisher.source import Record
+from publisher.source import Batch, Due, Ints
 
 #: the loop wakes once a tick at most, and sends all that fell due: see README.md of this room
-TICK_NS = 500_000
-#: longer waits than this are spent in poll(), whose resolution is a millisecond
+TICK_NS = 1_000_000
+#: longer waits than this are spent in waiting for reports, whose resolution is a millisecond
 _LONG_WAIT_NS = 3_000_000
-_POLL_NS_MAX = 50_000_000
-#: when behind, delivery reports are served after so many records
-_POLL_EVERY = 256
+_REPORTS_NS_MAX = 50_000_000
+#: in ticks: how exactly the evidence knows when a record was acknowledged
+_REPORTS_TICKS = 8
+_ROOM_S = 0.01
 #: fewer and larger requests: see README.md of this room
 LINGER_MS = 20
 QUEUE_RECORDS_MAX = 200_000
@@ -31,9 +34,36 @@ CONNECT_S_MAX = 30.0
 Sleep = Callable[[float], None]
 
 
-def make_producer(order: Order, index: int) -> Producer:
-    """A producer that loses, doubles and reorders nothing, and bounds what it holds."""
-    return Producer(
+class Load(Protocol):
+    """A batch's records of one topic, by due time."""
+
+    @property
+    def indices(self) -> Ints:
+        """Which of the batch's records these are."""
+        ...
+
+    def hand_over(self, first: int, end: int) -> tuple[int, Ints]:
+        """Give Kafka those from `first` on: up to where it has no room, and which it refuses."""
+        ...
+
+
+class Client(Protocol):
+    """What a sender asks of librdkafka."""
+
+    def partitions(self, topic: int, wait_s: float) -> int: ...
+
+    def loads(self, batch: Batch, first_row: int) -> Sequence[Load]: ...
+
+    def reports(self, wait_s: float) -> Report | None: ...
+
+    def waiting(self) -> int: ...
+
+    def give_up(self) -> None: ...
+
+
+def make_client(order: Order, index: int) -> librdkafka.Producer:
+    """A client that loses, doubles and reorders nothing, and bounds what it holds."""
+    return librdkafka.Producer(
         {
             "bootstrap.servers": order.bootstrap_servers,
             "client.id": f"publisher-{index}-{order.run_id}",
@@ -52,8 +82,32 @@ def make_producer(order: Order, index: int) -> Producer:
             "socket.nagle.disable": True,
             # a broker that comes back is not left waiting
             "reconnect.backoff.max.ms": 1_000,
-        }
+        },
+        list(order.topics.values()),
     )
+
+
+def connect(client: Client, order: Order) -> None:
+    """Reach the brokers and check that each topic has its partitions."""
+    for number, topic in enumerate(order.topics.values()):
+        try:
+            found = client.partitions(number, CONNECT_S_MAX)
+        except KafkaRefused as error:
+            raise ServiceFailed(
+                f"no answer from {order.bootstrap_servers} within {CONNECT_S_MAX:g} s: {error}"
+            ) from None
+        if found != order.partitions:
+            raise ServiceFailed(f"topic {topic} has {found} partitions, not {order.partitions}")
+
+
+@dataclass(slots=True)
+class Queue:
+    """A load, and how far it has been handed over."""
+
+    load: Load
+    #: counted from the start
+    due_ns: list[int]
+    done: int = 0
 
 
 class Sender:
@@ -61,32 +115,17 @@ class Sender:
 
     def __init__(
         self,
-        producer: Producer,
+        client: Client,
         ledger: Ledger,
         clock: Clock = time.monotonic_ns,
         sleep: Sleep = time.sleep,
     ) -> None:
-        self._producer = producer
+        self._client = client
         self._ledger = ledger
         self._clock = clock
         self._sleep = sleep
         self._start_ns = 0
-
-    def connect(self, order: Order) -> None:
-        """Reach the brokers and check that each topic has its partitions."""
-        for topic in order.topics.values():
-            try:
-                found = self._producer.list_topics(topic, timeout=CONNECT_S_MAX).topics[topic]
-            except KafkaException as error:
-                raise ServiceFailed(
-                    f"no answer from {order.bootstrap_servers} within {CONNECT_S_MAX:g} s: {error}"
-                ) from None
-            if found.error is not None:
-                raise ServiceFailed(f"topic {topic} cannot be used: {found.error}")
-            if len(found.partitions) != order.partitions:
-                raise ServiceFailed(
-                    f"topic {topic} has {len(found.partitions)} partitions, not {order.partitions}"
-                )
+        self._ticks = 0
 
     def start(self, start_ns: int) -> None:
         """Fix the instant that all due times count from."""
@@ -98,67 +137,60 @@ class Sender:
         if self._clock() - self._start_ns < due_ns:
             self._wait_until(self._start_ns + due_ns)
 
-    def send(self, slot: int, records: Iterator[Record]) -> None:
+    def send(self, slot: int, due: Due) -> None:
         """Send a slot's records, each when it is due, or at once where that has passed."""
-        page = self._ledger.open_page(slot)
-        start_ns, clock, produce = self._start_ns, self._clock, self._producer.produce
-        open_row, note_sent = page.open_row, page.sent_ns.append
-        acknowledge = page.acknowledge
-        now_ns, unpolled = clock(), 0
-        for record in records:
-            offset_ns, topic, partition, key, value = record
-            due_ns = start_ns + offset_ns
-            if now_ns < due_ns and (now_ns := clock()) < due_ns:
-                self._wait_until(due_ns)
-                unpolled = 0
-            elif unpolled == _POLL_EVERY:
-                self._producer.poll(0)
-                unpolled = 0
-            row = open_row(due_ns)
-            try:
-                produce(topic, value, key, partition, partial(acknowledge, row))
-            except BufferError:
-                self._produce_when_there_is_room(record, page, row)
-            except KafkaException as error:
-                self._note_refusal(error, page, row)
-            now_ns = clock()
-            note_sent(now_ns)
-            unpolled += 1
+        page = self._ledger.open_page(slot, due.records)
+        first = 0
+        for batch in due.batches:
+            self._send(page, first, batch)
+            first += len(batch)
 
     def finish(self) -> None:
         """Wait, boundedly, until all is delivered; give up what is not."""
         deadline_ns = self._clock() + int(FLUSH_S_MAX * NS_PER_S)
-        while len(self._producer) and (left_ns := deadline_ns - self._clock()) > 0:
-            self._producer.flush(left_ns / NS_PER_S)
-        if len(self._producer):
-            self._producer.purge()
-            self._producer.flush(1.0)
+        while self._client.waiting() and (left_ns := deadline_ns - self._clock()) > 0:
+            self._serve(min(left_ns, _REPORTS_NS_MAX) / NS_PER_S)
+        if self._client.waiting():
+            self._client.give_up()
+            self._serve(1.0)
+
+    def _send(self, page: Page, first: int, batch: Batch) -> None:
+        page.due_ns[first : first + len(batch)] = self._start_ns + batch.due_ns
+        loads = self._client.loads(batch, page.first_row + first)
+        queues = [Queue(load, batch.due_ns[load.indices].tolist()) for load in loads]
+        while queues:
+            now_ns = self._clock()
+            for queue in queues:
+                ready = bisect_right(queue.due_ns, now_ns - self._start_ns, queue.done)
+                self._hand_over(queue, ready, page, first)
+            queues = [queue for queue in queues if queue.done < len(queue.due_ns)]
+            if queues:
+                due_ns = min(queue.due_ns[queue.done] for queue in queues)
+                self._wait_until(max(self._start_ns + due_ns, now_ns + TICK_NS))
+
+    def _hand_over(self, queue: Queue, ready: int, page: Page, first: int) -> None:
+        # bounded: what stands in the queue is delivered or given up within DELIVERY_MS_MAX
+        while queue.done < ready:
+            taken, refused = queue.load.hand_over(queue.done, ready)
+            indices = queue.load.indices
+            page.sent_ns[first + indices[queue.done : taken]] = self._clock()
+            if len(refused):
+                page.settle(first + indices[refused], NEVER_NS)
+            queue.done = taken
+            if taken < ready:
+                self._serve(_ROOM_S)
+
+    def _serve(self, wait_s: float) -> None:
+        report = self._client.reports(wait_s)
+        if report is not None:
+            self._ledger.settle(report.rows, report.delivered, self._clock())
 
     def _wait_until(self, until_ns: int) -> None:
         while (left_ns := until_ns - self._clock()) > 0:
             if left_ns > _LONG_WAIT_NS:
-                self._producer.poll(min(left_ns - TICK_NS, _POLL_NS_MAX) / NS_PER_S)
+                self._serve(min(left_ns - TICK_NS, _REPORTS_NS_MAX) / NS_PER_S)
             else:
-                self._sleep(max(left_ns, TICK_NS) / NS_PER_S)
-                self._producer.poll(0)
-
-    def _produce_when_there_is_room(self, record: Record, page: Page, row: int) -> None:
-        _, topic, partition, key, value = record
-        report = partial(page.acknowledge, row)
-        # bounded: what stands in the queue is delivered or given up within DELIVERY_MS_MAX
-        while True:
-            self._producer.poll(0.01)
-            try:
-                self._producer.produce(topic, value, key, partition, report)
-            except BufferError:
-                continue
-            except KafkaException as error:
-                self._note_refusal(error, page, row)
-            return
-
-    @staticmethod
-    def _note_refusal(error: KafkaException, page: Page, row: int) -> None:
-        reason = error.args[0]
-        if isinstance(reason, KafkaError) and reason.fatal():
-            raise ServiceFailed(f"Kafka ended the producer: {reason.str()}") from None
-        page.acknowledged_ns[row] = REFUSED
+                self._sleep(left_ns / NS_PER_S)
+                self._ticks += 1
+                if not self._ticks % _REPORTS_TICKS:
+                    self._serve(0.0)

@@ -1,13 +1,18 @@
-"""Say what a source of observations is; hold none."""
+"""Say what a source of observations is, and how its records are handed on; hold none."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
-#: due_ns (counted from the start), topic, partition, key, value; a tuple: millions are made
-Record = tuple[int, str, int, bytes, bytes | None]
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+
+#: what is put together at once: while it is, nothing is sent
+BATCH_RECORDS_MAX = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +60,81 @@ class Facts:
     report: SourceReport = field(default_factory=lambda: SourceReport("network"))
 
 
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Texts in one block of bytes: where each begins, and how long it is; -1: there is none."""
+
+    block: bytes
+    starts: Ints
+    sizes: Ints
+
+    @classmethod
+    def of(cls, texts: Sequence[bytes | None]) -> Self:
+        """These, one after the other."""
+        block = b"".join(text for text in texts if text is not None)
+        return cls.end_to_end(block, np.array([-1 if t is None else len(t) for t in texts]))
+
+    @classmethod
+    def end_to_end(cls, block: bytes, sizes: Ints) -> Self:
+        """A block that has been joined already."""
+        # without a type an empty list makes doubles
+        sizes = sizes.astype(np.int64, copy=False)
+        held = np.maximum(sizes, 0)
+        return cls(block, np.cumsum(held) - held, sizes)
+
+    def __getitem__(self, rows: slice) -> Texts:
+        """Some of them; the block is shared."""
+        return Texts(self.block, self.starts[rows], self.sizes[rows])
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __iter__(self) -> Iterator[bytes | None]:
+        for start, size in zip(self.starts.tolist(), self.sizes.tolist(), strict=True):
+            yield None if size < 0 else self.block[start : start + size]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Records that follow one another, as columns."""
+
+    #: counted from the start, ascending
+    due_ns: Ints
+    #: which of the order's topics, counted
+    topics: Ints
+    partitions: Ints
+    keys: Texts
+    values: Texts
+
+    def __post_init__(self) -> None:
+        columns = (self.topics, self.partitions, self.keys, self.values)
+        if any(len(column) != len(self) for column in columns):
+            raise ValueError("columns of different lengths")
+
+    def __len__(self) -> int:
+        return len(self.due_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """All that is due in a slot: how many records, and one batch after the other."""
+
+    records: int
+    batches: Iterator[Batch]
+
+
 class Source(Protocol):
     """One sender's share of the observations."""
 
     @property
     def facts(self) -> Facts: ...
 
-    def records(self, slot: int) -> Iterator[Record]:
-        """The share's records of a slot, by due time."""
+    def due(self, slot: int) -> Due:
+        """The share's records of a slot, by due time; each batch is made when it is asked for."""
         ...
+
+
+def slices(records: int) -> Iterator[slice]:
+    """Which rows each batch of a slot has."""
+    for first in range(0, records, BATCH_RECORDS_MAX):
+        yield slice(first, min(first + BATCH_RECORDS_MAX, records))

@@ -164,8 +164,9 @@ def record_bytes() -> int:
     """Key and value of an observation, on average."""
     told = order(26_000, 1, Path(), dict(zip(_KINDS, _KINDS, strict=True)), "127.0.0.1:1")
     source = open_source(Order.from_environment(told), Share(0, 1))
-    sizes = [len(key) + len(value or b"") for *_, key, value in source.records(0)]
-    return round(sum(sizes) / len(sizes))
+    due = source.due(0)
+    held = sum(int(part.keys.sizes.sum() + part.values.sizes.sum()) for part in due.batches)
+    return round(held / due.records)
 
 
 def main(rates: list[str]) -> None:

@@ -13,7 +13,7 @@ from contract.errors import UsageError
 from contract.workloads.traffic import KINDS
 from publisher import plan
 from publisher.order import Order
-from publisher.source import Facts, Record, Share, SourceReport
+from publisher.source import Batch, Due, Facts, Share, SourceReport, Texts, slices
 from publisher.workloads.traffic import demand
 from publisher.workloads.traffic.demand import Lanes, Readings
 from publisher.workloads.traffic.roads import BASE_PLACES, Place, make_places
@@ -24,6 +24,8 @@ PERIOD_S = 60
 #: on the left one drives faster
 _SPEED_LOST_PER_LANE = 0.04
 
+#: of a value: what stays, the reading, the second, what stays
+_PIECES = 4
 _FLOWS = demand.FLOW_MAX_PER_MIN + 1
 _ACCURACIES = demand.ACCURACY_MAX - demand.ACCURACY_MIN + 1
 
@@ -82,7 +84,7 @@ class NetworkSource:
         records = order_of[ours]
         self._lane_of = records // len(KINDS)
         self._is_flow = records % len(KINDS) == 0
-        self._offsets_ns = plan.offsets_ns(len(location_of), order.slot_ns)[ours].tolist()
+        self._offsets_ns = plan.offsets_ns(len(location_of), order.slot_ns)[ours]
         self._lanes = _columns(locations, counts)
         fixed = [
             _fixed_parts(order, locations[where], lane, is_flow)
@@ -94,12 +96,23 @@ class NetworkSource:
             )
         ]
         due_ms = plan.event_ms(len(location_of))[ours].tolist()
-        self._topics = [part.topic for part in fixed]
-        self._partitions = [part.partition for part in fixed]
-        self._keys = [part.key for part in fixed]
-        self._heads = [part.head for part in fixed]
-        self._tails = [b".%03d%b" % (ms, f.tail) for ms, f in zip(due_ms, fixed, strict=True)]
-        self._middles = _middles()
+        self._topics = records % len(KINDS)
+        self._partitions = np.array([part.partition for part in fixed], dtype=np.int64)
+        self._keys = Texts.of([part.key for part in fixed])
+        # a value is four pieces, of which the second and third are put in slot by slot
+        self._pieces = [b""] * (_PIECES * len(fixed))
+        self._pieces[0::_PIECES] = [part.head for part in fixed]
+        self._pieces[3::_PIECES] = [
+            b".%03d%b" % (ms, part.tail) for ms, part in zip(due_ms, fixed, strict=True)
+        ]
+        heads, tails = (
+            np.array([len(piece) for piece in self._pieces[which::_PIECES]], dtype=np.int64)
+            for which in (0, 3)
+        )
+        self._sizes = heads + tails
+        middles = _middles()
+        self._middles = np.array(middles, dtype=object)
+        self._middle_sizes = np.array([len(middle) for middle in middles], dtype=np.int64)
 
     @property
     def facts(self) -> Facts:
@@ -113,8 +126,8 @@ class NetworkSource:
         ).random((self._lanes_total, demand.DRAWS))
         return demand.read_lanes(self._lanes, self._start_minute + slot, drawn)
 
-    def records(self, slot: int) -> Iterator[Record]:
-        """The share's records of a slot, each put together when it is asked for."""
+    def due(self, slot: int) -> Due:
+        """The share's records of a slot: drawn at once, put together a batch at a time."""
         readings = self.readings(slot)
         flows = readings.flow_per_min * _ACCURACIES + readings.flow_accuracy
         speeds = (_FLOWS * _ACCURACIES) + (readings.speed_tenths * _ACCURACIES)
@@ -122,22 +135,21 @@ class NetworkSource:
         codes = np.where(self._is_flow, flows[self._lane_of], speeds[self._lane_of])
         codes -= demand.ACCURACY_MIN
         second = (self._event_start + timedelta(seconds=slot)).strftime("%Y-%m-%dT%H:%M:%S")
-        return self._put_together(slot * self._slot_ns, codes.tolist(), second.encode())
+        return Due(len(codes), self._put_together(slot * self._slot_ns, codes, second.encode()))
 
-    def _put_together(self, slot_ns: int, codes: list[int], second: bytes) -> Iterator[Record]:
-        middles = self._middles
-        for offset_ns, topic, partition, key, head, code, tail in zip(
-            self._offsets_ns,
-            self._topics,
-            self._partitions,
-            self._keys,
-            self._heads,
-            codes,
-            self._tails,
-            strict=True,
-        ):
-            value = b"".join((head, middles[code], second, tail))
-            yield slot_ns + offset_ns, topic, partition, key, value
+    def _put_together(self, slot_ns: int, codes: plan.Ints, second: bytes) -> Iterator[Batch]:
+        for rows in slices(len(codes)):
+            pieces = self._pieces[_PIECES * rows.start : _PIECES * rows.stop]
+            pieces[1::_PIECES] = self._middles[codes[rows]].tolist()
+            pieces[2::_PIECES] = [second] * (rows.stop - rows.start)
+            sizes = self._sizes[rows] + self._middle_sizes[codes[rows]] + len(second)
+            yield Batch(
+                due_ns=slot_ns + self._offsets_ns[rows],
+                topics=self._topics[rows],
+                partitions=self._partitions[rows],
+                keys=self._keys[rows],
+                values=Texts.end_to_end(b"".join(pieces), sizes),
+            )
 
 
 def _columns(locations: list[Location], counts: plan.Ints) -> Lanes:
@@ -160,7 +172,6 @@ def _columns(locations: list[Location], counts: plan.Ints) -> Lanes:
 class _Fixed:
     """What stays the same of a lane's flow or speed."""
 
-    topic: str
     partition: int
     key: bytes
     #: what stands in the value before the reading, and after the timestamp's milliseconds
@@ -174,7 +185,6 @@ def _fixed_parts(order: Order, location: Location, lane: int, is_flow: bool) -> 
     fields = {"internalId": name, "lat": location.place.lat, "long": location.place.long}
     head = json.dumps(fields, separators=(",", ":")).removesuffix("}")
     return _Fixed(
-        topic=order.topics[kind],
         partition=plan.partition_of(location.id, order.partitions),
         key=f"{location.id}/{name}".encode(),
         head=f'{head},"{kind}":'.encode(),

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from contract.errors import UsageError
+from contract.workloads.traffic import KINDS
 from publisher import plan
 from publisher.order import Order
-from publisher.source import Facts, Record, Share
+from publisher.source import Batch, Due, Facts, Share, Texts, slices
 from publisher.workloads.traffic.recording import Identity, Recording, sort_key
+
+Objects = npt.NDArray[np.object_]
 
 #: an id has five digits for its copy
 COPIES_MAX = 100_000
+#: of a value: what stands before its timestamp, the second, the rest of it, what stands after
+_PIECES = 4
+_MILLISECONDS = np.array([b".%03dZ" % ms for ms in range(1000)], dtype=object)
+_STAMP_BYTES = len("2026-01-05T07:00:17.437Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +34,22 @@ class Minute:
 
     location_of: plan.Ints
     key_of: plan.Ints
-    topics: list[str]
-    heads: list[bytes]
-    tails: list[bytes]
+    topics: plan.Ints
+    #: of each value, before its timestamp and after it
+    heads: Objects
+    tails: Objects
+    sizes: plan.Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """A share's records of a slot, as columns."""
+
+    due_ns: plan.Ints
+    event_ms: plan.Ints
+    location: plan.Ints
+    #: in the minute
+    row: plan.Ints
 
 
 def scaled_locations(records_of: Sequence[int], wanted: int) -> int:
@@ -76,36 +97,38 @@ class RecordedSource:
         """What holds of the recording as a whole; the records a slot are those of a full one."""
         return self._facts
 
-    def records(self, slot: int) -> Iterator[Record]:
+    def due(self, slot: int) -> Due:
         """The share's records of a slot: those there are, spread evenly."""
         minute = self._minutes[slot % len(self._minutes)]
         base_of, row_of = self._copied(minute)
         order_of = plan.sending_order(self._order.arrival, base_of, self._locations)
         sent_from = base_of[order_of]
         ours = np.flatnonzero(sent_from % self._share.senders == self._share.index)
-        dues = (
-            plan.offsets_ns(len(order_of), self._order.slot_ns)[ours] + slot * self._order.slot_ns
+        records = Records(
+            due_ns=plan.offsets_ns(len(order_of), self._order.slot_ns)[ours]
+            + slot * self._order.slot_ns,
+            event_ms=plan.event_ms(len(order_of))[ours],
+            location=sent_from[ours],
+            row=row_of[order_of][ours],
         )
         second = (self._event_start + timedelta(seconds=slot)).strftime("%Y-%m-%dT%H:%M:%S")
-        due_ms = plan.event_ms(len(order_of))[ours]
-        rows = zip(
-            dues.tolist(),
-            due_ms.tolist(),
-            sent_from[ours].tolist(),
-            row_of[order_of][ours].tolist(),
-            strict=True,
-        )
-        return self._put_together(minute, second.encode(), rows)
+        return Due(len(ours), self._put_together(minute, second.encode(), records))
 
-    def _put_together(
-        self, minute: Minute, second: bytes, rows: Iterable[tuple[int, int, int, int]]
-    ) -> Iterator[Record]:
-        bases = len(self._bases)
-        for due_ns, ms, location, row in rows:
-            key = self._keys[location // bases][minute.key_of[row]]
-            stamp = b"%b.%03dZ" % (second, ms)
-            value = b"".join((minute.heads[row], stamp, minute.tails[row]))
-            yield due_ns, minute.topics[row], self._partitions[location], key, value
+    def _put_together(self, minute: Minute, second: bytes, records: Records) -> Iterator[Batch]:
+        for rows in slices(len(records.row)):
+            row, location = records.row[rows], records.location[rows]
+            pieces = [second] * (_PIECES * len(row))
+            pieces[0::_PIECES] = minute.heads[row].tolist()
+            pieces[2::_PIECES] = _MILLISECONDS[records.event_ms[rows]].tolist()
+            pieces[3::_PIECES] = minute.tails[row].tolist()
+            copy = location // len(self._bases)
+            yield Batch(
+                due_ns=records.due_ns[rows],
+                topics=minute.topics[row],
+                partitions=self._partitions[location],
+                keys=Texts.of(self._keys[copy, minute.key_of[row]].tolist()),
+                values=Texts.end_to_end(b"".join(pieces), minute.sizes[row] + _STAMP_BYTES),
+            )
 
     def _copied(self, minute: Minute) -> tuple[plan.Ints, plan.Ints]:
         """Location and row of each record of a slot, over all copies, location by location."""
@@ -125,22 +148,29 @@ class RecordedSource:
         self._key_of = {lane: number for number, lane in enumerate(lanes)}
         self._base_of = {base: number for number, base in enumerate(self._bases)}
         copies = -(-self._locations // len(self._bases))
-        self._keys = [
-            [f"{location}/{copy:05d}/{lane}".encode() for location, lane in lanes]
-            for copy in range(copies)
-        ]
-        self._partitions = [
-            plan.partition_of(f"{base}/{copy:05d}", self._order.partitions)
-            for copy in range(copies)
-            for base in self._bases
-        ]
+        self._keys = np.array(
+            [
+                [f"{location}/{copy:05d}/{lane}".encode() for location, lane in lanes]
+                for copy in range(copies)
+            ],
+            dtype=object,
+        )
+        self._partitions = np.array(
+            [
+                plan.partition_of(f"{base}/{copy:05d}", self._order.partitions)
+                for copy in range(copies)
+                for base in self._bases
+            ],
+            dtype=np.int64,
+        )
 
     def _lay_out_minute(self, records: dict[Identity, tuple[bytes, bytes]]) -> Minute:
         who = sorted(records, key=sort_key)
         return Minute(
             location_of=np.array([self._base_of[w[0]] for w in who], dtype=np.int64),
             key_of=np.array([self._key_of[w[:2]] for w in who], dtype=np.int64),
-            topics=[self._order.topics[w[2]] for w in who],
-            heads=[records[w][0] for w in who],
-            tails=[records[w][1] for w in who],
+            topics=np.array([KINDS.index(w[2]) for w in who], dtype=np.int64),
+            heads=np.array([records[w][0] for w in who], dtype=object),
+            tails=np.array([records[w][1] for w in who], dtype=object),
+            sizes=np.array([sum(map(len, records[w])) for w in who], dtype=np.int64),
         )

@@ -16,7 +16,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from publisher.order import Order
 from publisher.sender_process import open_source
-from publisher.source import Record, Share
+from publisher.source import Share
+from tests.unit.publisher.records import Record, records_of
 
 ROOT = Path(__file__).resolve().parents[3]
 #: what the mock brokers give a new topic
@@ -60,7 +61,7 @@ def sent() -> Callable[..., list[Record]]:
     def send(order: Order, slot: int, senders: int = 1, **changes: Any) -> list[Record]:
         changed = replace(order, **changes)
         shares = [open_source(changed, Share(index, senders)) for index in range(senders)]
-        return sorted(record for share in shares for record in share.records(slot))
+        return sorted(record for share in shares for record in records_of(changed, share, slot))
 
     return send
 

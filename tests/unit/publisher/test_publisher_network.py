@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 from contract.errors import UsageError
 from publisher.order import Order
-from publisher.source import Record, Share
+from publisher.source import Share
 from publisher.workloads.traffic import demand
 from publisher.workloads.traffic.network import NetworkSource, make_locations
 from publisher.workloads.traffic.roads import BASE_PLACES, geohash, make_places
+from tests.unit.publisher.records import Record, records_of
 
 Sent = Callable[..., list[Record]]
 
@@ -57,7 +58,7 @@ def test_the_senders_together_send_what_one_would(
 
 def test_a_location_has_one_sender(order: Order) -> None:
     shares = [
-        {location_of(record) for record in NetworkSource(order, Share(i, 3)).records(0)}
+        {location_of(record) for record in records_of(order, NetworkSource(order, Share(i, 3)), 0)}
         for i in range(3)
     ]
     assert not shares[0] & shares[1]
@@ -70,8 +71,8 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not(order: Order, s
     assert {r[4] for r in sent(order, 7)}.isdisjoint(r[4] for r in sent(order, 7, seed=2))
     # any slot can be told without those before it
     source = NetworkSource(order, Share(0, 1))
-    list(source.records(3))
-    assert list(source.records(7)) == sent(order, 7)
+    records_of(order, source, 3)
+    assert records_of(order, source, 7) == sent(order, 7)
 
 
 def test_a_locations_records_share_a_partition_number(order: Order, sent: Sent) -> None:
@@ -91,7 +92,7 @@ def test_key_and_value_have_180_to_200_bytes(order: Order, slot: int, sent: Sent
 def test_the_longest_and_shortest_readings_have_180_to_200_bytes(order: Order) -> None:
     # fixed parts have one length, so the table of readings holds the extremes
     source = NetworkSource(order, Share(0, 1))
-    flow, speed = (list(source.records(0))[i] for i in range(2))
+    flow, speed = records_of(order, source, 0)[:2]
     for record, texts in ((flow, (b"0", b"45")), (speed, (b"5.0", b"135.0"))):
         value = record[4] or b""
         name = b"flow" if record is flow else b"speed"

@@ -17,7 +17,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from publisher.order import Order
-from publisher.source import Record
+from tests.unit.publisher.records import Record
 
 #: what the mock brokers give a new topic
 PARTITIONS = 4

@@ -13,7 +13,8 @@ import pytest
 from contract.errors import UsageError
 from publisher.order import Order
 from publisher.raw import open_source
-from publisher.source import Record, Share
+from publisher.source import Share
+from tests.unit.publisher.records import Record, records_of
 
 Sent = Callable[..., list[Record]]
 
@@ -52,7 +53,7 @@ def test_equal_times_keep_the_files_order(order: Order, tmp_path: Path) -> None:
     values = [str(n) for n in (5, 3, 9, 1)]
     more = settings(tmp_path, raw(2), *(raw(1, value=v) for v in values))
     source = open_source(replace(order, **more), Share(0, 1))
-    assert [r[4] for r in source.records(1)] == [v.encode() for v in values]
+    assert [r[4] for r in records_of(order, source, 1)] == [v.encode() for v in values]
     assert source.facts.slots == 3
     assert source.facts.event_start_s == 1000
     assert source.facts.report.records == 5

@@ -16,9 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from publisher.order import Order
-from publisher.source import Record, Share
+from publisher.source import Share
 from publisher.workloads.traffic.line import BadLine, parse_line
 from publisher.workloads.traffic.recorded import RecordedSource, scaled_locations
+from tests.unit.publisher.records import Record
 
 Sent = Callable[..., list[Record]]
 KEY = "au/1/5/u/7/x/3/k/x/d/h/n/RWS01_MONICA_00D00219A85F60200007_1"

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Producer
 from hypothesis import given
 from hypothesis import strategies as st
 
 from contract.errors import ServiceFailed
 from publisher.audit import Ledger
 from publisher.gate import Gate
+from publisher.librdkafka import Report
 from publisher.messages import Totals
 from publisher.sender_process import send_slots
 from publisher.sending import TICK_NS, Sender
-from publisher.source import Facts, Record
+from publisher.source import Batch, Due, Facts, Ints, Texts
 
 START_NS = 7_000_000_000
 SLOT_NS = 100_000_000
@@ -32,15 +32,20 @@ class World:
     now_ns: int = START_NS
     #: what handing one record over costs
     produce_ns: int = 1_000
-    #: calls of produce, counted from 0, that raise
-    raises: dict[int, Exception] = field(default_factory=dict)
+    #: calls of hand_over, counted from 0, that find no room behind so many records
+    full: dict[int, int] = field(default_factory=dict)
+    #: records that are refused at once, counted from 0
+    refuses: set[int] = field(default_factory=set)
     #: records whose delivery fails, counted from 0
     fails: set[int] = field(default_factory=set)
     #: records for which no report ever comes
     silent: set[int] = field(default_factory=set)
-    produced: list[tuple[int, bytes]] = field(default_factory=list)
-    _calls: int = 0
-    _reports: list[tuple[int, Callable[[Any, Any], None]]] = field(default_factory=list)
+    #: raised by the next call of hand_over
+    fatal: Exception | None = None
+    #: when the call ended that took it, and its number
+    produced: list[tuple[int, int]] = field(default_factory=list)
+    calls: int = 0
+    reported: list[int] = field(default_factory=list)
 
     def clock(self) -> int:
         """As time.monotonic_ns."""
@@ -50,37 +55,60 @@ class World:
         """As time.sleep."""
         self.now_ns += round(seconds * 1e9)
 
-    def produce(
-        self, _topic: str, _value: Any, key: bytes, _partition: int, report: Callable[..., None]
-    ) -> None:
-        """As Producer.produce."""
-        self._calls += 1
-        if error := self.raises.get(self._calls - 1):
-            raise error
-        self.now_ns += self.produce_ns
-        self._reports.append((len(self.produced), report))
-        self.produced.append((self.now_ns, key))
+    def partitions(self, _topic: int, _wait_s: float) -> int:
+        """As a client's."""
+        return 1
 
-    def poll(self, seconds: float) -> int:
-        """As Producer.poll: time passes, and reports come."""
-        self.now_ns += round(seconds * 1e9)
-        reports, self._reports = self._reports, []
-        for number, report in reports:
-            if number not in self.silent:
-                report(KafkaError(-192) if number in self.fails else None, None)
-        return len(reports)
+    def loads(self, batch: Batch, first_row: int) -> list[WorldLoad]:
+        """As a client's."""
+        parts = [np.flatnonzero(batch.topics == topic) for topic in range(2)]
+        return [WorldLoad(self, part, first_row) for part in parts]
 
-    def flush(self, seconds: float) -> int:
-        """As Producer.flush."""
-        self.poll(0 if not self.silent else seconds)
-        return len(self)
+    def reports(self, wait_s: float) -> Report | None:
+        """As a client's: time passes, and reports come."""
+        self.now_ns += round(wait_s * 1e9)
+        told = [row for row in self.reported if row not in self.silent]
+        self.reported = [row for row in self.reported if row in self.silent]
+        if not told:
+            return None
+        return Report(np.array(told), np.array([row not in self.fails for row in told]))
 
-    def purge(self) -> None:
-        """As Producer.purge."""
-        self.silent.clear()
+    def waiting(self) -> int:
+        """As a client's."""
+        return len(self.reported)
 
-    def __len__(self) -> int:
-        return len(self._reports) + len(self.silent)
+    def give_up(self) -> None:
+        """As a client's."""
+        self.fails |= self.silent
+        self.silent = set()
+
+
+@dataclass
+class WorldLoad:
+    """Records of one topic, for that Kafka."""
+
+    world: World
+    indices: Ints
+    first_row: int
+
+    def hand_over(self, first: int, end: int) -> tuple[int, Ints]:
+        """As a load's."""
+        world = self.world
+        if world.fatal is not None:
+            raise world.fatal
+        taken = min(end, first + world.full.get(world.calls, end))
+        world.calls += 1
+        refused, handed = [], []
+        for place in range(first, taken):
+            row = self.first_row + int(self.indices[place])
+            world.now_ns += world.produce_ns
+            if row in world.refuses:
+                refused.append(place)
+                continue
+            handed.append(row)
+        world.reported += handed
+        world.produced += [(world.now_ns, row) for row in handed]
+        return taken, np.array(refused, dtype=np.int64)
 
 
 @dataclass
@@ -91,9 +119,8 @@ class Bench:
     spool: io.BytesIO = field(default_factory=io.BytesIO)
 
     def __post_init__(self) -> None:
-        self.ledger = Ledger(self.spool, self.world.clock)
-        producer = cast(Producer, self.world)
-        self.sender = Sender(producer, self.ledger, self.world.clock, self.world.sleep)
+        self.ledger = Ledger(self.spool)
+        self.sender = Sender(self.world, self.ledger, self.world.clock, self.world.sleep)
         self.sender.start(START_NS)
 
     def close(self) -> tuple[Totals, Any]:
@@ -104,11 +131,17 @@ class Bench:
         return totals, np.frombuffer(self.spool.getvalue(), dtype=kinds)
 
 
-def slot_of(slot: int, records: int) -> Iterator[Record]:
-    """A slot's records, evenly spread."""
-    for i in range(records):
-        due_ns = slot * SLOT_NS + i * SLOT_NS // records
-        yield due_ns, "t", 0, f"{slot}/{i}".encode(), b"v"
+def slot_of(slot: int, records: int, batch: int = 7) -> Due:
+    """A slot's records, evenly spread, over two topics in turn."""
+
+    def batches() -> Iterator[Batch]:
+        for first in range(0, records, batch):
+            rows = np.arange(first, min(first + batch, records), dtype=np.int64)
+            texts = Texts.of([f"{slot}/{row}".encode() for row in rows])
+            due_ns = slot * SLOT_NS + rows * SLOT_NS // records
+            yield Batch(due_ns, rows % 2, rows * 0, texts, texts)
+
+    return Due(records, batches())
 
 
 @given(st.integers(1, 300), st.integers(0, 50_000))
@@ -146,19 +179,27 @@ def test_behind_schedule_it_sends_at_once_and_catches_up_without_moving_the_sche
     assert last["due_us"][0] == 2 * SLOT_NS // 1000
 
 
-def test_a_full_queue_delays_the_record_and_loses_none() -> None:
-    world = World(raises={5: BufferError(), 6: BufferError()})
+def test_a_full_queue_delays_records_and_loses_none() -> None:
+    world = World(full={5: 0, 6: 0, 8: 1})
     bench = Bench(world)
-    bench.sender.send(0, slot_of(0, 20))
+    world.now_ns += SLOT_NS
+    bench.sender.send(0, slot_of(0, 40))
     totals, rows = bench.close()
-    assert totals == Totals(20, 20, 20, 0)
-    assert [key for _, key in world.produced] == [f"0/{i}".encode() for i in range(20)]
-    assert rows["late_us"][5] >= 20_000
+    assert totals == Totals(40, 40, 40, 0)
+    sent = [row for _, row in world.produced]
+    for topic in range(2):
+        assert [row for row in sent if row % 2 == topic] == list(range(topic, 40, 2))
+    at = {row: at_ns for at_ns, row in world.produced}
+    assert rows["late_us"].tolist() == [
+        (at[row] - START_NS - due_us * 1000) // 1000
+        for row, due_us in enumerate(rows["due_us"].tolist())
+    ]
+    # three calls found too little room
+    assert world.produced[-1][0] >= START_NS + SLOT_NS + 30_000_000
 
 
 def test_failed_refused_and_silent_deliveries_are_counted() -> None:
-    refusal = KafkaException(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE))
-    world = World(fails={1, 2}, silent={3}, raises={9: refusal})
+    world = World(fails={1, 2}, silent={3}, refuses={9})
     bench = Bench(world)
     bench.sender.send(0, slot_of(0, 10))
     totals, rows = bench.close()
@@ -168,8 +209,7 @@ def test_failed_refused_and_silent_deliveries_are_counted() -> None:
 
 
 def test_a_fatal_error_ends_the_sender() -> None:
-    fatal = KafkaException(KafkaError(KafkaError._FATAL, "fenced", True))
-    bench = Bench(World(raises={0: fatal}))
+    bench = Bench(World(fatal=ServiceFailed("Kafka ended the producer: fenced")))
     with pytest.raises(ServiceFailed, match="Kafka ended the producer"):
         bench.sender.send(0, slot_of(0, 1))
 
@@ -188,7 +228,7 @@ class Slots:
 
     facts = Facts(1, 3, 0)
 
-    def records(self, slot: int) -> Iterator[Record]:
+    def due(self, slot: int) -> Due:
         """A slot's records."""
         return slot_of(slot, 3)
 
@@ -228,7 +268,7 @@ def test_pages_leave_memory_once_they_are_settled() -> None:
         bench.sender.send(slot, slot_of(slot, 4))
     row_bytes = 20
     # slot 0 is settled; slot 1 waits for a report, and so does what comes after it
-    world.poll(0)
-    bench.ledger.open_page(3)
+    bench.sender._serve(0.0)
+    bench.ledger.open_page(3, 0)
     assert len(bench.spool.getvalue()) == 4 * row_bytes
     assert bench.close()[0] == Totals(12, 12, 11, 1)
