@@ -2,7 +2,7 @@
 
 `make bench-publisher RATES='26000 0' TURNS=3`: in turn, each in a process of its own, with as many
 bytes a record, the same acknowledgements and linger. 0 is as fast as it can; the publisher, which
-has no such mode, is asked for 400 000 a second. Counted is what the broker has appended, and the
+has no such mode, is asked for a million a second. Counted is what the broker has appended, and the
 CPU of the process with all its threads and children, after a warm-up.
 
 ProducerPerformance sends the same random bytes again and again; the publisher's observations are
@@ -39,7 +39,7 @@ _KINDS = ("flow", "speed")
 _PARTITIONS = 2
 _WARM_UP_S, _MEASURED_S = 20, 20
 _READY_S_MAX = 60
-_FULL_RATE = 400_000
+_FULL_RATE = 1_000_000
 _TURNS = 3
 _RATES = ("26000", "0")
 
