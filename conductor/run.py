@@ -114,12 +114,15 @@ class Run:
         self._monitor.start()
         self.runtime.watch_resources(self.plan.folder.evidence)
         if self.plan.backlog:
-            self._start_publisher()
+            self._prepare_publisher()
+            self._begin_input()
             self._wait(self._backlog_is_there, START_S_MAX, "the backlog to be there")
         engine = self._start_engine()
         if not self.plan.backlog:
+            self.plan.before_input()
+            self._prepare_publisher()
             self._wait_until_idle(engine)
-            self._start_publisher()
+            self._begin_input()
 
     def _start_engine(self) -> Running:
         state = self.runtime.scratch / "state" / self.plan.run_id
@@ -133,11 +136,16 @@ class Run:
         self._engine_services = [child.name for child in theirs]
         return self._engine
 
-    def _start_publisher(self) -> None:
+    def _prepare_publisher(self) -> None:
+        """Start it, and have it wait: it is ready by the time that the engine is."""
         log = self.plan.folder.logs / "publisher.log"
         bound_s = READY_S_MAX + self.plan.settings.fed_s + 60
         env = self.plan.publisher_environment(self.runtime.bootstrap_servers, self.topics, bound_s)
+        env["GO_FILE"] = str(self.plan.go_file)
         self._publisher = self.runtime.start_publisher(env, log)
+
+    def _begin_input(self) -> None:
+        self.plan.go_file.touch()
         started = self.plan.folder.evidence / "publisher-started.json"
         self._wait(started.exists, START_S_MAX, "the publisher to start")
         facts = read_json(started)
@@ -150,12 +158,11 @@ class Run:
         return self.seen.progress[-1]["inputs"] >= self.plan.backlog
 
     def _wait_until_idle(self, engine: Running) -> None:
-        """Until the engine has started, and brokers and evaluator have done what they were at."""
-        self.plan.before_input()
+        """Until the engine has started, and all others have done what they were at."""
         others = [pid for pid in self.runtime.pids().values() if pid != engine.pid]
         groups = {
             "engine": [ProcessTree(engine.pid)],
-            "brokers and evaluator": [ProcessTree(pid) for pid in [*others, *self.plan.beside]],
+            "all others": [ProcessTree(pid) for pid in [*others, *self.plan.beside]],
         }
         deadline = time.monotonic() + IDLE_WAIT_S_MAX
         quiet = 0

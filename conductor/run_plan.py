@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from conductor.engine_choice import EngineChoice
 from contract.engine import (
@@ -81,3 +82,8 @@ class RunPlan:
             "PUBLISHERS": "0",
             "EVIDENCE_DIR": str(self.folder.evidence),
         } | self.publisher_env
+
+    @property
+    def go_file(self) -> Path:
+        """Once it is there, the prepared publisher begins."""
+        return self.folder.evidence / ".publisher-go"

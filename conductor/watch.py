@@ -14,6 +14,8 @@ from contract.workload import load_workload
 #: how far behind the newest due slot an engine that keeps up may be: a batch, a checkpoint
 READY_LAG_S = 2.5
 READY_LOOKS = 3
+#: who is closer than this need not be watched as long: nothing of its start is left to work off
+PROMPT_LAG_S = 1.0
 #: what a window waits for besides: its own end and the record that shows it
 WINDOWED_LAG_SLOTS = 2
 #: outputs have come to rest when none came for so long
@@ -50,16 +52,25 @@ class Watch:
         return math.floor((time.time() * 1000 - self._seen.first_due_ms) / self._seen.slot_ms)
 
     def keeps_up(self) -> bool:
-        """Whether every partition's newest output was near what is due, several looks long."""
-        lag = math.ceil(READY_LAG_S * 1000 / self._seen.slot_ms)
-        if self._settings.dialect == "windowed":
-            lag += WINDOWED_LAG_SLOTS
+        """Whether every partition's newest output was near what is due, several looks long.
+
+        In its first seconds an engine is not far behind because little is due yet: then it must
+        be right behind, with more than twice that distance answered.
+        """
+        lag, prompt = self._slots_in(READY_LAG_S), self._slots_in(PROMPT_LAG_S)
         self.newest, due = self._newest_output_slots(), self.due_slot()
         self.count()
-        # In its first seconds an engine is not behind because nothing is due yet.
-        near = bool(self.newest) and due > 2 * lag and min(self.newest) >= due - lag
+        furthest_behind = min(self.newest, default=-1)
+        near = due > 2 * lag and furthest_behind >= due - lag
+        if due <= 2 * lag:
+            near = furthest_behind >= max(due - prompt, 2 * prompt)
         self._in_step = self._in_step + 1 if near else 0
         return self._in_step >= READY_LOOKS
+
+    def _slots_in(self, lag_s: float) -> int:
+        """How many slots behind that is, for an output of this dialect."""
+        slots = math.ceil(lag_s * 1000 / self._seen.slot_ms)
+        return slots + WINDOWED_LAG_SLOTS * (self._settings.dialect == "windowed")
 
     def at_rest(self, target: int | None) -> bool:
         """Whether no more outputs come: every partition is there, or one is and all are silent.

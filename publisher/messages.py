@@ -6,6 +6,11 @@ from dataclasses import dataclass
 
 from publisher.source import Facts
 
+#: reading a long recording takes minutes; waiting for brokers has a bound of its own
+PREPARE_S_MAX = 600.0
+#: an engine starts meanwhile, and the run before is judged
+GO_S_MAX = 1_800.0
+
 
 @dataclass(frozen=True, slots=True)
 class Totals:

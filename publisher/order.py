@@ -41,6 +41,8 @@ class Order:
     slot_ns: int
     #: what the rate asks for; a recorded or raw source may give another number
     records_per_slot: int
+    #: the first record is due soon after this file is there; None: as soon as all are prepared
+    go_file: Path | None = None
     #: raw source only: where its event time starts, and what of it is backlog
     raw_event_start_s: int | None = None
     skip_pacing_before_slot: float = 0.0
@@ -87,6 +89,7 @@ class Order:
             evidence_dir=Path(_text(env, "EVIDENCE_DIR")),
             slot_ns=round(settings.slot_s * NS_PER_S),
             records_per_slot=settings.records_per_slot,
+            go_file=Path(env["GO_FILE"]) if env.get("GO_FILE", "").strip() else None,
             raw_event_start_s=_optional_integer(env, "RAW_EVENT_START_S"),
             skip_pacing_before_slot=_number(env, "SKIP_PACING_BEFORE_SLOT", 0.0),
         )

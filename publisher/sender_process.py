@@ -11,14 +11,14 @@ import publisher.workloads
 from contract.errors import ExitCode, ServiceFailed, TollgateError, unknown_name
 from publisher.audit import Ledger, write_parquet
 from publisher.gate import Gate
-from publisher.messages import Done, Failed, Ready
+from publisher.messages import GO_S_MAX, PREPARE_S_MAX, Done, Failed, Ready
 from publisher.order import Order
 from publisher.raw import open_source as open_raw
 from publisher.sending import Sender, connect, make_client
 from publisher.source import Share, Source
 
-#: the parent has all other senders to wait for, each of which may read long files
-START_S_MAX = 600.0
+#: the parent has all other senders to wait for, each of which may read long files, and its word
+START_S_MAX = PREPARE_S_MAX + GO_S_MAX
 
 
 def open_source(order: Order, share: Share) -> Source:

@@ -13,12 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 from contract.errors import ServiceFailed, UsageError
 from contract.results import SCHEMA, write_json
 from publisher.gate import Gate
-from publisher.messages import Done, Failed, Message, Ready, Totals
+from publisher.messages import GO_S_MAX, PREPARE_S_MAX, Done, Failed, Message, Ready, Totals
 from publisher.order import Order
 from publisher.source import Facts, Share, SourceReport
 
@@ -26,12 +27,12 @@ from publisher.source import Facts, Share, SourceReport
 SENDER_RATE_MAX = 40_000
 #: from the moment all are ready to the first record
 START_AHEAD_NS = 200_000_000
-#: reading a long recording takes minutes; waiting for brokers has a bound of its own
-PREPARE_S_MAX = 600.0
 _STARTED = "publisher-started.json"
 _OUTCOME = "publisher.json"
 _LOOK_S = 0.1
+_GO_LOOK_S = 0.02
 _JOIN_S_MAX = 5.0
+STOPPED_EARLY = "stopped before the first record was due"
 _PR_SET_PDEATHSIG = 1
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -79,6 +80,8 @@ def supervise(order: Order, senders: int, wishes: Wishes) -> None:
             crew.add(process, ours)
         facts = crew.gather_ready()[0].facts
         _warn_of_bad_lines(facts.report)
+        if order.go_file is not None:
+            crew.wait_for_go(order.go_file)
         head = _start(order, crew, gate, facts)
         done = crew.gather_done(gate)
         _write_outcome(order, facts, head, done)
@@ -178,7 +181,7 @@ class Crew:
         ready: dict[int, Ready] = {}
         while len(ready) < len(self._pipes):
             if self._wishes.stop:
-                raise ServiceFailed("stopped before the first record was due")
+                raise ServiceFailed(STOPPED_EARLY)
             if time.monotonic() > deadline_s:
                 raise ServiceFailed(
                     f"{len(ready)} of {len(self._pipes)} senders ready after {PREPARE_S_MAX:g} s"
@@ -187,6 +190,16 @@ class Crew:
                 if isinstance(message, Ready):
                     ready[index] = message
         return [ready[index] for index in sorted(ready)]
+
+    def wait_for_go(self, file: Path) -> None:
+        """Wait until whoever runs this says that input may begin."""
+        deadline_s = time.monotonic() + GO_S_MAX
+        while not file.exists():
+            self._hear({}, _GO_LOOK_S)
+            if self._wishes.stop:
+                raise ServiceFailed(STOPPED_EARLY)
+            if time.monotonic() > deadline_s:
+                raise ServiceFailed(f"prepared, and not told to begin within {GO_S_MAX:g} s")
 
     def gather_done(self, gate: Gate) -> list[Done]:
         """Wait until all have sent their last slot; close the gate when a signal asks for it."""
@@ -203,11 +216,11 @@ class Crew:
                     done[index] = message
         return [done[index] for index in sorted(done)]
 
-    def _hear(self, heard: dict[int, Any]) -> list[tuple[int, Message]]:
+    def _hear(self, heard: dict[int, Any], wait_s: float = _LOOK_S) -> list[tuple[int, Message]]:
         """What senders that were not heard yet say now; a failed or dead one ends all."""
         silent = {pipe: i for i, pipe in enumerate(self._pipes) if i not in heard}
         messages: list[tuple[int, Message]] = []
-        for pipe in wait(list(silent), timeout=_LOOK_S):
+        for pipe in wait(list(silent), timeout=wait_s):
             index = silent[pipe]  # type: ignore[index]
             try:
                 message: Message = self._pipes[index].recv()

@@ -219,14 +219,21 @@ class FakeRuntime(EmbeddedRuntime):
         self.started.append("publisher")
         self.run_children.append(self.publisher)
         if self.starts_publisher:
-            self._cluster.feed()
-            facts = {
-                "first_due_ms": self._clock.time() * 1000,
-                "event_start_s": self._cluster.event_start_s,
-                "slot_ms": 1000,
-            }
-            write_json(Path(env["EVIDENCE_DIR"]) / "publisher-started.json", facts)
+            self._begin_when_told()
         return self.publisher
+
+    def _begin_when_told(self) -> None:
+        env = self.publisher_env
+        if "GO_FILE" in env and not Path(env["GO_FILE"]).exists():
+            self._clock.at(0.1, self._begin_when_told)
+            return
+        self._cluster.feed()
+        facts = {
+            "first_due_ms": self._clock.time() * 1000,
+            "event_start_s": self._cluster.event_start_s,
+            "slot_ms": 1000,
+        }
+        write_json(Path(env["EVIDENCE_DIR"]) / "publisher-started.json", facts)
 
     def _publisher_stops(self) -> None:
         self._cluster.stop_feeding()

@@ -72,7 +72,7 @@ def look(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Look:
     return Look(clock)
 
 
-LAG = 3
+LAG, PROMPT = 3, 1
 
 
 def test_before_the_first_slot_none_is_due(look: Look) -> None:
@@ -87,12 +87,17 @@ def test_it_takes_several_looks_in_a_row(look: Look) -> None:
         assert not look.at(28 + 10 * round_, 20), "one look that is behind begins anew"
 
 
-def test_in_its_first_seconds_an_engine_cannot_be_said_to_keep_up(look: Look) -> None:
-    for due in range(2 * LAG + 1):
-        assert not look.at(due, due)
-    for due in range(2 * LAG + 1, 2 * LAG + READY_LOOKS):
-        assert not look.at(due, due)
-    assert look.at(2 * LAG + READY_LOOKS, 2 * LAG + READY_LOOKS)
+@pytest.mark.parametrize("behind", [0, PROMPT])
+def test_in_its_first_seconds_an_engine_must_be_right_behind(behind: int, look: Look) -> None:
+    first = 2 * PROMPT + behind
+    looks = [look.at(due, max(0, due - behind)) for due in range(first + READY_LOOKS)]
+    assert looks == [False] * (first + READY_LOOKS - 1) + [True]
+
+
+def test_who_is_further_behind_is_watched_for_longer(look: Look) -> None:
+    first = 2 * LAG + 1
+    looks = [look.at(due, max(0, due - PROMPT - 1)) for due in range(first + READY_LOOKS)]
+    assert looks == [False] * (first + READY_LOOKS - 1) + [True]
 
 
 def test_without_outputs_it_does_not_keep_up(look: Look) -> None:
