@@ -263,10 +263,12 @@ class Run:
     def drain(self) -> None:
         """Until the window's outputs are there and no more come."""
         target = self.seen.window["last_slot"] if self.seen.window else None
+        sent = self.plan.folder.evidence / "publisher.json"
+        last = read_json(sent)["last_slot"] if sent.exists() else None
         deadline = time.monotonic() + self.drain_s_max
         while time.monotonic() < deadline:
             self._check()
-            if self._watch.at_rest(target):
+            if self._watch.at_rest(target, last):
                 self.seen.drained = True
                 return
             self.progress.tick(f"no new output for {self._watch.quiet_s():.1f} s")

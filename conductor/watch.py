@@ -20,6 +20,8 @@ PROMPT_LAG_S = 1.0
 WINDOWED_LAG_SLOTS = 2
 #: outputs have come to rest when none came for so long
 QUIET_S = 1.5
+#: or for so long, where all partitions are at the last slot that was published
+COMPLETE_S = 0.5
 #: where it is known how many outputs are owed: the silence after them, and that which gives up
 SETTLED_S = 3.0
 CEASED_S = 20.0
@@ -72,17 +74,22 @@ class Watch:
         slots = math.ceil(lag_s * 1000 / self._seen.slot_ms)
         return slots + WINDOWED_LAG_SLOTS * (self._settings.dialect == "windowed")
 
-    def at_rest(self, target: int | None) -> bool:
+    def at_rest(self, target: int | None, last: int | None = None) -> bool:
         """Whether no more outputs come: every partition is there, or one is and all are silent.
+
+        Sooner, where all are at the `last` slot that was published: nothing can come after it.
 
         Where it is known how many are owed, their number and silence decide: what an engine puts
         out last need not be of the last slot.
         """
         _, outputs = self.count()
         quiet_s = self.quiet_s()
-        if quiet_s < QUIET_S or outputs == 0:
+        if quiet_s < COMPLETE_S or outputs == 0:
             return False
         self.newest = self._newest_output_slots()
+        complete = last is not None and min(self.newest, default=-1) >= last
+        if quiet_s < QUIET_S and (self._owed is not None or not complete):
+            return False
         if self._owed is not None:
             return quiet_s >= (SETTLED_S if outputs >= self._owed else CEASED_S)
         if target is None:

@@ -18,7 +18,7 @@ USAGE = (
 
 
 def main(arguments: list[str]) -> int:
-    """Do what is asked; only `serve` starts Spark."""
+    """Do what is asked."""
     match arguments:
         case ["serve"]:
             from evaluator.serve import serve

@@ -1,72 +1,172 @@
-"""Bring a run's topics from Kafka into the store, record by record; compute nothing."""
+"""Bring a run's topics from Kafka into Parquet files, record by record; compute nothing."""
 
 from __future__ import annotations
 
 import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+import pyarrow as pa
+import pyarrow.parquet as pq
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
 
 from contract.errors import ServiceFailed
-from evaluator.store import Store
 
 #: a broker that does not answer in this time is taken for dead
 _CONNECT_S = 3.0
 #: what reading gives up after: a dead leader must not hold the evaluation
-_GIVE_UP_MS = 15_000
+_GIVE_UP_S = 15.0
+_POLL_S = 0.25
+#: what is taken from Kafka's client at once
+_MESSAGES = 20_000
+#: what is written at once
+_ROWS_PER_GROUP = 50_000
+
+_SCHEMA = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp_ms", pa.int64()),
+        #: as Kafka numbers them: -1 none, 0 the time of creation, 1 of appending
+        ("timestamp_type", pa.int32()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+    ]
+)
+_KIND = pa.field("kind", pa.string())
+#: Kafka's client numbers them from 0
+_FIRST_TYPE = -1
+_SETTINGS = {
+    "group.id": "tollgate-evaluator",
+    "enable.auto.commit": False,
+    "isolation.level": "read_committed",
+    "enable.partition.eof": True,
+    "check.crcs": True,
+    # a queue that is full for a moment would be a second's pause
+    "fetch.queue.backoff.ms": 5,
+    "queued.max.messages.kbytes": 65_536,
+    "fetch.message.max.bytes": 8_388_608,
+    "socket.timeout.ms": int(_GIVE_UP_S * 1000) // 2,
+    # what goes wrong is raised, and an unreachable broker would fill the log
+    "log_level": 2,
+}
 
 
-def collect(spark: SparkSession, conditions: dict[str, Any], store: Store) -> None:
-    """Read the run's topics from the earliest offset to the latest and keep them."""
+@dataclass(slots=True)
+class _Part:
+    """One partition's records on their way into its file."""
+
+    place: TopicPartition
+    kind: str | None
+    writer: pq.ParquetWriter
+    messages: list[Message] = field(default_factory=list)
+
+    def add(self, messages: list[Message]) -> None:
+        """Some more, in the order of their offsets."""
+        self.messages += messages
+        if len(self.messages) >= _ROWS_PER_GROUP:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what has come together."""
+        messages, self.messages = self.messages, []
+        count = len(messages)
+        stamps = [message.timestamp() for message in messages]
+        columns = [
+            pa.repeat(self.place.topic, count),
+            pa.repeat(pa.scalar(self.place.partition, pa.int32()), count),
+            pa.array([message.offset() for message in messages], pa.int64()),
+            pa.array([at_ms for _, at_ms in stamps], pa.int64()),
+            pa.array([_FIRST_TYPE + number for number, _ in stamps], pa.int32()),
+            pa.array([message.key() for message in messages], pa.binary()),
+            pa.array([message.value() for message in messages], pa.binary()),
+        ]
+        if self.kind is not None:
+            columns.append(pa.repeat(self.kind, count))
+        self.writer.write_table(pa.Table.from_arrays(columns, schema=self.writer.schema))
+
+
+def collect(conditions: dict[str, Any], folder: Path) -> None:
+    """Read the run's topics from their beginning to their end, into `inputs` and `outputs`."""
     if not conditions.get("bootstrap_servers") or not conditions.get("topics"):
         raise ServiceFailed("the run ended before it had topics")
     servers = str(conditions["bootstrap_servers"])
     _need_a_broker(servers)
-    inputs: dict[str, str] = conditions["topics"]["inputs"]
-    kind = F.coalesce(
-        *(F.when(F.col("topic") == topic, F.lit(k)) for k, topic in inputs.items())
-    ).alias("kind")
-    try:
-        store.write_inputs(_topics(spark, servers, list(inputs.values())).select("*", kind))
-        store.write_outputs(_topics(spark, servers, [conditions["topics"]["output"]]))
-    except (PySparkException, Py4JJavaError) as error:
-        raise ServiceFailed(f"reading the topics failed: {_cause(error)}") from error
-
-
-def _cause(error: PySparkException | Py4JJavaError) -> str:
-    """The line that says why: the JVM's, where py4j only says that a call failed."""
-    if isinstance(error, Py4JJavaError):
-        return str(error.java_exception.getMessage())[:300]
-    return str(error).splitlines()[0][:300]
-
-
-def _topics(spark: SparkSession, servers: str, topics: list[str]) -> DataFrame:
-    options = {
-        "kafka.bootstrap.servers": servers,
-        "subscribe": ",".join(topics),
-        "startingOffsets": "earliest",
-        "endingOffsets": "latest",
-        "failOnDataLoss": "true",
-        "fetchOffset.numRetries": "1",
-        "fetchOffset.retryIntervalMs": "200",
-        "kafkaConsumer.pollTimeoutMs": str(_GIVE_UP_MS),
-        "kafka.isolation.level": "read_committed",
-        "kafka.request.timeout.ms": str(_GIVE_UP_MS // 2),
-        "kafka.default.api.timeout.ms": str(_GIVE_UP_MS),
+    kinds: dict[str, str | None] = {
+        topic: kind for kind, topic in conditions["topics"]["inputs"].items()
     }
-    records = spark.read.format("kafka").options(**options).load()
-    return records.select(
-        "topic",
-        "partition",
-        "offset",
-        F.unix_millis("timestamp").alias("timestamp_ms"),
-        F.col("timestampType").alias("timestamp_type"),
-        "key",
-        "value",
-    )
+    kinds[conditions["topics"]["output"]] = None
+    consumer = Consumer({**_SETTINGS, "bootstrap.servers": servers})
+    try:
+        with ExitStack() as files:
+            parts = {
+                (part.place.topic, part.place.partition): part
+                for part in _parts(consumer, kinds, folder, files)
+            }
+            _read(consumer, parts)
+            for part in parts.values():
+                part.flush()
+    finally:
+        consumer.close()
+
+
+def _parts(
+    consumer: Consumer, kinds: dict[str, str | None], folder: Path, files: ExitStack
+) -> Iterator[_Part]:
+    for topic, kind in kinds.items():
+        told = consumer.list_topics(topic, timeout=_GIVE_UP_S).topics[topic]
+        if told.error is not None:
+            raise ServiceFailed(f"reading the topics failed: {topic}: {told.error.str()}")
+        schema = _SCHEMA if kind is None else _SCHEMA.append(_KIND)
+        for partition in sorted(told.partitions):
+            name = f"part-{topic}-{partition:05d}.parquet"
+            path = folder / ("outputs" if kind is None else "inputs") / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            writer = pq.ParquetWriter(
+                path,
+                schema,
+                compression="zstd",
+                # of keys and values hardly any comes twice
+                use_dictionary=["topic", "partition", "timestamp_type", "kind"],
+            )
+            yield _Part(
+                TopicPartition(topic, partition, OFFSET_BEGINNING),
+                kind,
+                files.enter_context(writer),
+            )
+
+
+def _read(consumer: Consumer, parts: dict[tuple[str, int], _Part]) -> None:
+    """Until each partition has said that it has no more."""
+    consumer.assign([part.place for part in parts.values()])
+    ended: set[tuple[str, int]] = set()
+    moved_s = time.monotonic()
+    while len(ended) < len(parts):
+        messages = consumer.consume(_MESSAGES, _POLL_S)
+        if messages:
+            moved_s = time.monotonic()
+        elif time.monotonic() - moved_s > _GIVE_UP_S:
+            left = ", ".join(f"{topic}-{number}" for topic, number in sorted(parts.keys() - ended))
+            raise ServiceFailed(
+                f"reading the topics failed: no record of {left} for {_GIVE_UP_S:.0f} s"
+            )
+        found: dict[tuple[str, int], list[Message]] = {}
+        for message in messages:
+            place = (str(message.topic()), int(message.partition() or 0))
+            error = message.error()
+            if error is None:
+                found.setdefault(place, []).append(message)
+            elif error.code() == KafkaError._PARTITION_EOF:
+                ended.add(place)
+            else:
+                raise ServiceFailed(f"reading the topics failed: {error.str()}")
+        for place, come in found.items():
+            parts[place].add(come)
 
 
 def _need_a_broker(servers: str) -> None:

@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 from contract.errors import TollgateError
 from contract.results import RunFolder, read_json, write_json
 from contract.workload import load_workload
@@ -16,6 +14,7 @@ from evaluator.doubts import find_doubts, is_valid
 from evaluator.evidence import Evidence
 from evaluator.findings import Findings, look
 from evaluator.gather import gather
+from evaluator.hadoop import Hadoop
 from evaluator.latency import write_latency
 from evaluator.monitoring import bring_resources
 from evaluator.resources import write_resources
@@ -26,7 +25,7 @@ from evaluator.tally import tally
 
 
 def evaluate_run(
-    spark: SparkSession,
+    hadoop: Hadoop,
     run_dir: Path,
     store_address: str,
     campaign_id: str,
@@ -44,14 +43,15 @@ def evaluate_run(
     if collecting:
         bring_resources(run.evidence, read_json(run.conditions))
     evidence = Evidence.read(run)
-    store = Store(spark, store_address, campaign_id, run_dir.name)
+    store = Store(hadoop, store_address, campaign_id, run_dir.name)
     phases_s: dict[str, float] = {}
     not_collected = None
     began = clock()
     try:
         if collecting:
             try:
-                collect(spark, evidence.conditions, store)
+                with store.receiving() as folder:
+                    collect(evidence.conditions, folder)
             finally:
                 phases_s["collect"] = round(clock() - began, 3)
                 began = clock()

@@ -9,24 +9,22 @@ import traceback
 from pathlib import Path
 from typing import Any, TextIO
 
-from pyspark.sql import SparkSession
-
 from contract.errors import TollgateError, unknown_name
 from evaluator.campaign import finish_campaign
 from evaluator.evaluate import evaluate_run
-from evaluator.session import start_spark
+from evaluator.hadoop import Hadoop
 
 
 def serve() -> int:
     """Read orders from stdin until its end; nothing but answers reaches stdout."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    # whatever Spark, the JVM or a worker prints belongs to stderr
+    # whatever a library or a JVM prints belongs to stderr
     os.dup2(2, 1)
-    spark = start_spark()
+    hadoop = Hadoop()
     for line in sys.stdin:
         if line.strip():
-            _answer(answers, obey(spark, line))
-    spark.stop()
+            _answer(answers, obey(hadoop, line))
+    hadoop.close()
     return 0
 
 
@@ -35,10 +33,10 @@ def _answer(answers: TextIO, value: dict[str, Any]) -> None:
     answers.flush()
 
 
-def obey(spark: SparkSession, line: str) -> dict[str, Any]:
+def obey(hadoop: Hadoop, line: str) -> dict[str, Any]:
     """Do what a line asks; a failure is said in a sentence, its trace goes to stderr."""
     try:
-        return _do(spark, json.loads(line))
+        return _do(hadoop, json.loads(line))
     except TollgateError as error:
         traceback.print_exc()
         return {"ok": False, "says": str(error)}
@@ -48,11 +46,11 @@ def obey(spark: SparkSession, line: str) -> dict[str, Any]:
         return {"ok": False, "says": says}
 
 
-def _do(spark: SparkSession, order: dict[str, Any]) -> dict[str, Any]:
+def _do(hadoop: Hadoop, order: dict[str, Any]) -> dict[str, Any]:
     asked = order["do"]
     if asked in ("run", "evaluate"):
         valid, phases_s = evaluate_run(
-            spark,
+            hadoop,
             Path(order["run_dir"]),
             order["store"],
             order["campaign_id"],

@@ -1,17 +1,19 @@
-"""Open the store: Spark writes topics to it; they are read from a folder of this machine."""
+"""Open the store: topics are kept in it, and read from a folder of this machine."""
 
 from __future__ import annotations
 
 import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.sql import DataFrame, SparkSession
-
-from contract.errors import ServiceFailed, TollgateError
+from contract.errors import TollgateError
+from evaluator.hadoop import Hadoop
 from evaluator.topics import Topic, Topics
+
+_TOPICS = ("inputs", "outputs")
 
 
 class NotCollected(TollgateError):
@@ -22,7 +24,7 @@ class NotCollected(TollgateError):
 class Store:
     """One run's folder in the store."""
 
-    spark: SparkSession
+    hadoop: Hadoop
     address: str
     campaign_id: str
     run_name: str
@@ -42,48 +44,44 @@ class Store:
         folder = self._here()
         if folder is None:
             folder = scratch / "topics"
-            for part in ("inputs", "outputs"):
-                self._copy(self._path(part), f"file:{(folder / part).absolute()}")
-        topics = Topics(*(Topic.in_folder(folder / part) for part in ("inputs", "outputs")))
+            for part in _TOPICS:
+                self.hadoop.copy(self._path(part), _address(folder / part))
+        topics = Topics(*(Topic.in_folder(folder / part) for part in _TOPICS))
         if not topics.inputs.files or not topics.outputs.files:
             raise NotCollected(f"the topics of {self.run_name} are not in {self._path('')}")
         return topics
 
-    def write_inputs(self, collected: DataFrame) -> None:
-        """Keep the input topics, nothing computed."""
-        collected.write.mode("overwrite").parquet(self._path("inputs"))
-
-    def write_outputs(self, collected: DataFrame) -> None:
-        """Keep the output topic, nothing computed."""
-        collected.write.mode("overwrite").parquet(self._path("outputs"))
+    @contextmanager
+    def receiving(self) -> Iterator[Path]:
+        """A folder to collect topics into: all or nothing, they take the place of what is there."""
+        mine = self._here()
+        if mine is not None:
+            mine.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".collecting-", dir=mine) as draft:
+            yield Path(draft)
+            for part in _TOPICS:
+                self._keep(Path(draft) / part, part)
 
     def keep_verdicts(self, folder: Path) -> None:
         """Keep the verdict on each output, in place of those that were there."""
-        mine = self._here()
-        if mine is not None:
-            there = mine / "verdicts"
-            if there.exists():
-                shutil.rmtree(there)
-            shutil.move(folder, there)
-            return
-        self._copy(f"file:{folder.absolute()}", self._path("verdicts"))
+        self._keep(folder, "verdicts")
 
     def copy_to(self, address: str) -> None:
         """Have this run's folder in another store too, as it is."""
-        other = Store(self.spark, address, self.campaign_id, self.run_name)
-        self._copy(self._path(""), other._path(""))
+        other = Store(self.hadoop, address, self.campaign_id, self.run_name)
+        self.hadoop.copy(self._path(""), other._path(""))
 
-    def _copy(self, source: str, target: str) -> None:
-        """A folder, by Hadoop's file systems, in place of what is there."""
-        jvm: Any = self.spark._jvm
-        conf = self.spark._jsc.hadoopConfiguration()
-        here, there = (jvm.org.apache.hadoop.fs.Path(path) for path in (source, target))
-        try:
-            files, kept = here.getFileSystem(conf), there.getFileSystem(conf)
-            kept.delete(there, True)
-            whole = jvm.org.apache.hadoop.fs.FileUtil.copy(files, here, kept, there, False, conf)
-            if not whole:
-                raise ServiceFailed(f"{source} could not be copied to {target}")
-        except Py4JJavaError as error:
-            says = str(error.java_exception.getMessage())[:300]
-            raise ServiceFailed(f"copying {source} to {target} failed: {says}") from error
+    def _keep(self, folder: Path, part: str) -> None:
+        mine = self._here()
+        if mine is None:
+            self.hadoop.copy(_address(folder), self._path(part))
+            return
+        there = mine / part
+        if there.exists():
+            shutil.rmtree(there)
+        there.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(folder, there)
+
+
+def _address(folder: Path) -> str:
+    return f"file:{folder.absolute()}"

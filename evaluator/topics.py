@@ -21,7 +21,7 @@ class Topic:
 
     @classmethod
     def in_folder(cls, folder: Path) -> Topic:
-        """What Spark wrote there; a topic without records has a file too."""
+        """What was collected there; a topic without records has files too."""
         return cls(tuple(sorted(folder.glob("part-*.parquet"))))
 
     @property

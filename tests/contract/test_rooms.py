@@ -15,7 +15,7 @@ ARROWS = {room: {room, "contract"} for room in ROOMS} | {"contract": {"contract"
 LIBRARIES = {
     "pyspark": {"pipeline", "evaluator", "conductor"},
     "py4j": {"pipeline", "evaluator"},
-    "confluent_kafka": {"publisher"},
+    "confluent_kafka": {"publisher", "evaluator"},
     "kafka": {"conductor"},
     "psutil": {"conductor"},
     "docker": {"conductor"},

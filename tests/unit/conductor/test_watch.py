@@ -10,6 +10,7 @@ from conductor.conditions import Seen
 from conductor.topics import Cluster
 from conductor.watch import (
     CEASED_S,
+    COMPLETE_S,
     QUIET_S,
     READY_LAG_S,
     READY_LOOKS,
@@ -143,6 +144,17 @@ def test_outputs_rest_when_none_came_for_a_while_and_the_target_is_reached(look:
     assert not look.watch.at_rest(10)
     look.cluster.outputs += 1
     assert not look.watch.at_rest(9), "a new output came"
+
+
+def test_after_the_last_slot_that_was_published_less_silence_is_enough(look: Look) -> None:
+    rest(look, COMPLETE_S - 0.1, 12, 12)
+    assert not look.watch.at_rest(9, 12)
+    look.clock.sleep(0.2)
+    assert not look.watch.at_rest(9), "nobody knows whether it is the last"
+    assert not look.watch.at_rest(9, 13)
+    assert look.watch.at_rest(9, 12)
+    rest(look, COMPLETE_S + 0.1, 12, 11)
+    assert not look.watch.at_rest(9, 12)
 
 
 def test_a_partition_that_is_behind_is_waited_for_but_not_for_ever(look: Look) -> None:

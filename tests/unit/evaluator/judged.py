@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 from contract.results import SCHEMA, read_json, write_json
 from contract.sources import own_sources_sha256
 from evaluator.campaign import finish_campaign
 from evaluator.evaluate import evaluate_run
+from evaluator.hadoop import Hadoop
 from evaluator.report import write_report
 from tests.unit.evaluator.campaigns import seal
 from tests.unit.evaluator.synthetic import make_campaign_conditions, make_run
@@ -27,13 +26,13 @@ PINS = {
 }
 
 
-def make_judged_campaign(spark: SparkSession, root: Path, **asked: Any) -> Path:
+def make_judged_campaign(root: Path, **asked: Any) -> Path:
     """Parse and join, once each, in `root/c`; the topics in `root/store/c`."""
     folders = []
     for number, stage in enumerate(("parse", "join"), 1):
         plan = {"slots": 24, "locations": 6, **asked}
         folder, store = make_run(root, stage=stage, number=number, **plan)
-        evaluate_run(spark, folder, store, "c", collecting=False)
+        evaluate_run(Hadoop(), folder, store, "c", collecting=False)
         folders.append(folder)
     campaign = make_campaign_conditions(root, folders)
     told = read_json(campaign / "conditions.json")

@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
 
 from contract.errors import EnvironmentLacking, ExitCode, TollgateError, UsageError
 from contract.results import read_json, write_json
@@ -41,9 +40,9 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="module")
-def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("judged")
-    make_judged_campaign(spark, root)
+    make_judged_campaign(root)
     (root / "store" / "c" / "1-parse" / "inputs" / ".part-0.parquet.crc").touch()
     return root
 
@@ -63,7 +62,6 @@ def slim(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("leaving_out", [False, True])
 def test_an_archive_is_verified_wherever_it_is_and_leaves_nothing(
     campaign: Path,
@@ -87,7 +85,6 @@ def test_an_archive_is_verified_wherever_it_is_and_leaves_nothing(
     assert sorted(p.name for p in tmp_path.iterdir()) == before
 
 
-@pytest.mark.spark
 def test_an_archive_unpacked_by_hand_is_a_campaign_and_its_manifest_holds(
     campaign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -111,7 +108,6 @@ def test_an_archive_unpacked_by_hand_is_a_campaign_and_its_manifest_holds(
     assert "MANIFEST.sha256 README.md" in told and "MANIFEST.sha256 store/more: " in told
 
 
-@pytest.mark.spark
 def test_what_was_unpacked_is_packed_again_as_it_was(campaign: Path, tmp_path: Path) -> None:
     archive(campaign, tmp_path / "c.tar")
     shutil.rmtree(campaign.parent)
@@ -121,7 +117,6 @@ def test_what_was_unpacked_is_packed_again_as_it_was(campaign: Path, tmp_path: P
     assert (tmp_path / "again" / "c.tar").read_bytes() == (tmp_path / "c.tar").read_bytes()
 
 
-@pytest.mark.spark
 def test_packing_twice_gives_the_same_bytes(campaign: Path, tmp_path: Path) -> None:
     digests = []
     for folder in ("one", "two"):
@@ -135,7 +130,6 @@ def test_packing_twice_gives_the_same_bytes(campaign: Path, tmp_path: Path) -> N
     assert digests[0] == digests[1]
 
 
-@pytest.mark.spark
 def test_topics_that_are_not_there_are_said_and_slim_does_without(
     campaign: Path, tmp_path: Path
 ) -> None:

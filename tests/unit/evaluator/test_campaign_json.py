@@ -5,37 +5,29 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-from pyspark.sql import SparkSession
-
 from contract.results import MEASURES, read_json, sha256_of
 from evaluator.campaign import write_campaign
 from evaluator.evaluate import evaluate_run
+from evaluator.hadoop import Hadoop
 from tests.unit.evaluator.synthetic import make_campaign_conditions, make_run
 
-pytestmark = pytest.mark.spark
 
-
-def campaign_of(
-    spark: SparkSession, root: Path, runs: list[tuple[str, dict[str, Any]]]
-) -> dict[str, Any]:
+def campaign_of(root: Path, runs: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
     folders = []
     for number, (stage, plan) in enumerate(runs, 1):
         asked = {"slots": 16, "locations": 6, **plan}
         run_dir, store = make_run(root, stage=stage, number=number, seed=number, **asked)
-        evaluate_run(spark, run_dir, store, "c", collecting=False)
+        evaluate_run(Hadoop(), run_dir, store, "c", collecting=False)
         folders.append(run_dir)
     return write_campaign(make_campaign_conditions(root, folders))
 
 
-def test_a_campaign_of_one_run_a_stage_has_prices_without_verdict(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_campaign_of_one_run_a_stage_has_prices_without_verdict(tmp_path: Path) -> None:
     runs: list[tuple[str, dict[str, Any]]] = [
         ("parse", {"latency_ms": 5.0}),
         ("join", {"latency_ms": 30.0}),
     ]
-    told = campaign_of(spark, tmp_path, runs)
+    told = campaign_of(tmp_path, runs)
     assert told["valid"] and [doubt["id"] for doubt in told["doubts"]] == ["few-runs"]
     assert len(told["figures"]) == 2 * len(MEASURES) and {f["method"] for f in told["figures"]} == {
         "slots"
@@ -52,15 +44,13 @@ def test_a_campaign_of_one_run_a_stage_has_prices_without_verdict(
     assert write_campaign(folder) == told
 
 
-def test_invalid_runs_have_no_price_and_no_part_in_figures(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_invalid_runs_have_no_price_and_no_part_in_figures(tmp_path: Path) -> None:
     runs: list[tuple[str, dict[str, Any]]] = [
         ("parse", {"latency_ms": 5.0}),
         ("join", {"latency_ms": 30.0, "cheat": "double"}),
         ("parse", {"latency_ms": 90.0, "cheat": "drop"}),
     ]
-    told = campaign_of(spark, tmp_path, runs)
+    told = campaign_of(tmp_path, runs)
     assert not told["valid"] and told["prices"] == []
     figures = {f["stage"]: f for f in told["figures"] if f["attribution"] == "last"}
     assert (figures["parse"]["runs"], figures["parse"]["valid_runs"]) == (2, 1)
@@ -68,11 +58,9 @@ def test_invalid_runs_have_no_price_and_no_part_in_figures(
     assert figures["join"]["valid_runs"] == 0
 
 
-def test_a_campaign_whose_run_left_nothing_is_not_valid(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_campaign_whose_run_left_nothing_is_not_valid(tmp_path: Path) -> None:
     run_dir, store = make_run(tmp_path, slots=12, locations=2)
-    evaluate_run(spark, run_dir, store, "c", collecting=False)
+    evaluate_run(Hadoop(), run_dir, store, "c", collecting=False)
     lost = tmp_path / "c" / "runs" / "2-tumbling"
     lost.mkdir()
     told = write_campaign(make_campaign_conditions(tmp_path, [run_dir, lost]))

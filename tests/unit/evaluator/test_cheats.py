@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from contract.doubts import SEVERITIES
 from contract.results import RunFolder, read_json, write_json
 from evaluator.evaluate import evaluate_run
+from evaluator.hadoop import Hadoop
 from evaluator.tally import AT_FAULT_MAX
 from tests.unit.evaluator.synthetic import Input, make_run
 from tests.unit.evaluator.synthetic_cheats import CHANGES, clock_back
@@ -165,9 +165,9 @@ CHEATS = (
 WARNED = "held-in-bursts"
 
 
-def evaluated(spark: SparkSession, root: Path, **asked: Any) -> tuple[RunFolder, dict[str, Any]]:
+def evaluated(root: Path, **asked: Any) -> tuple[RunFolder, dict[str, Any]]:
     run_dir, store = make_run(root, **asked)
-    evaluate_run(spark, run_dir, store, "c", collecting=False)
+    evaluate_run(Hadoop(), run_dir, store, "c", collecting=False)
     run = RunFolder(run_dir)
     return run, read_json(run.run_json)
 
@@ -176,12 +176,11 @@ def grave(told: dict[str, Any]) -> set[str]:
     return {doubt["id"] for doubt in told["doubts"] if doubt["severity"] == "invalid"}
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize(
     "plan", [JOIN, MANY, TUMBLING, SLIDING, WINDOWED, WINDOWED_SLIDING], ids=str
 )
-def test_the_honest_run_is_valid(spark: SparkSession, tmp_path: Path, plan: dict[str, Any]) -> None:
-    run, told = evaluated(spark, tmp_path, **plan)
+def test_the_honest_run_is_valid(tmp_path: Path, plan: dict[str, Any]) -> None:
+    run, told = evaluated(tmp_path, **plan)
     assert told["valid"] and grave(told) == set()
     counts = told["outputs"]
     assert (
@@ -191,12 +190,9 @@ def test_the_honest_run_is_valid(spark: SparkSession, tmp_path: Path, plan: dict
     assert differing(run) == {}
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("cheat", CHEATS, ids=lambda cheat: cheat.name)
-def test_a_cheat_is_caught_by_the_doubt_it_deserves(
-    spark: SparkSession, tmp_path: Path, cheat: Cheat
-) -> None:
-    run, told = evaluated(spark, tmp_path, **(cheat.plan | cheat.asked))
+def test_a_cheat_is_caught_by_the_doubt_it_deserves(tmp_path: Path, cheat: Cheat) -> None:
+    run, told = evaluated(tmp_path, **(cheat.plan | cheat.asked))
     assert grave(told) == {cheat.doubt} and told["valid"] is False
     assert all(doubt["says"].endswith(".") for doubt in told["doubts"])
     faults = {k: told["outputs"][k] for k in ("missing", "duplicate", "wrong", "unexpected")}
@@ -219,12 +215,9 @@ def test_the_family_holds_every_way_to_change_the_outputs() -> None:
     assert all(SEVERITIES[cheat.doubt] == "invalid" for cheat in CHEATS)
 
 
-@pytest.mark.spark
-def test_answers_held_back_and_released_in_bursts_are_warned_of(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_answers_held_back_and_released_in_bursts_are_warned_of(tmp_path: Path) -> None:
     """For two of each five seconds nothing comes: outside stalls all looks wonderful."""
-    run, told = evaluated(spark, tmp_path, stall_every_s=5, stall_ms=2000.0, checkpoint_s=5, **MANY)
+    run, told = evaluated(tmp_path, stall_every_s=5, stall_ms=2000.0, checkpoint_s=5, **MANY)
     assert grave(told) == set() and told["valid"]
     assert "mostly-stalled" in {doubt["id"] for doubt in told["doubts"]}
     latency_ms = told["latency_ms"]
@@ -236,12 +229,9 @@ def test_answers_held_back_and_released_in_bursts_are_warned_of(
     assert set(differing(run)) == {f"{run.path.name} doubt mostly-stalled"}
 
 
-@pytest.mark.spark
-def test_what_is_held_back_for_most_of_the_time_is_no_stall_and_told_whole(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_what_is_held_back_for_most_of_the_time_is_no_stall_and_told_whole(tmp_path: Path) -> None:
     """Where the median itself is that of holding back nothing is set apart."""
-    _, told = evaluated(spark, tmp_path, stall_every_s=5, stall_ms=4000.0, checkpoint_s=5, **MANY)
+    _, told = evaluated(tmp_path, stall_every_s=5, stall_ms=4000.0, checkpoint_s=5, **MANY)
     latency_ms = told["latency_ms"]
     assert latency_ms["last_outside_stalls"]["p50"] > 500 and latency_ms["last"]["p50"] > 500
 

@@ -1,17 +1,17 @@
-"""In which order a run's files are written; no Spark is needed to know that."""
+"""In which order a run's files are written."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from contract.errors import ServiceFailed
 from contract.results import RunFolder, read_json
 from evaluator import evaluate
 from evaluator.findings import Findings
+from evaluator.hadoop import Hadoop
 from evaluator.latency import write_latency
 from tests.unit.evaluator.synthetic import make_run
 
@@ -32,9 +32,8 @@ class Kept:
 
     def evaluate(self) -> None:
         # nobody asks it for anything: the findings are given
-        spark = cast("SparkSession", None)
         evaluate.evaluate_run(
-            spark, self.run.path, "file:/x", "c", collecting=False, kept="file:/mine"
+            Hadoop(), self.run.path, "file:/x", "c", collecting=False, kept="file:/mine"
         )
 
 

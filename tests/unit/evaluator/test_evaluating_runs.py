@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 
 from contract.results import (
     LATENCY_COLUMNS,
@@ -20,16 +19,15 @@ from contract.results import (
     read_json,
 )
 from evaluator.evaluate import evaluate_run
+from evaluator.hadoop import Hadoop
 from evaluator.serve import obey
 from tests.unit.evaluator.synthetic import Record, make_run
 from tests.unit.evaluator.test_forgeries import differing
 
-pytestmark = pytest.mark.spark
 
-
-def evaluated(spark: SparkSession, root: Path, **asked: Any) -> dict[str, Any]:
+def evaluated(root: Path, **asked: Any) -> dict[str, Any]:
     run_dir, store = make_run(root, **asked)
-    evaluate_run(spark, run_dir, store, "c", collecting=False)
+    evaluate_run(Hadoop(), run_dir, store, "c", collecting=False)
     told: dict[str, Any] = read_json(RunFolder(run_dir).run_json)
     return {**told, "dir": run_dir, "store": store}
 
@@ -42,20 +40,16 @@ def grave(told: dict[str, Any]) -> list[str]:
     ("stage", "expected"),
     [("ingest", 576), ("parse", 576), ("join", 288), ("tumbling", 144), ("sliding", 104)],
 )
-def test_a_good_run_is_valid(
-    spark: SparkSession, tmp_path: Path, stage: str, expected: int
-) -> None:
-    told = evaluated(spark, tmp_path, stage=stage)
+def test_a_good_run_is_valid(tmp_path: Path, stage: str, expected: int) -> None:
+    told = evaluated(tmp_path, stage=stage)
     assert told["valid"] and grave(told) == []
     counts = told["outputs"]
     assert counts["expected"] == counts["correct"] == expected
     assert sum(counts.values()) == 2 * expected
 
 
-def test_what_a_run_leaves_has_the_contract_s_columns_and_exact_quantiles(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    told = evaluated(spark, tmp_path, stall_every_s=13, locations=20)
+def test_what_a_run_leaves_has_the_contract_s_columns_and_exact_quantiles(tmp_path: Path) -> None:
+    told = evaluated(tmp_path, stall_every_s=13, locations=20)
     run = RunFolder(told["dir"])
     for path, columns in (
         (run.latency, LATENCY_COLUMNS),
@@ -89,9 +83,9 @@ def test_what_a_run_leaves_has_the_contract_s_columns_and_exact_quantiles(
 
 @pytest.mark.parametrize("stage", ["join", "tumbling", "sliding"])
 def test_in_the_windowed_dialect_waiting_for_the_window_is_told_apart(
-    spark: SparkSession, tmp_path: Path, stage: str
+    tmp_path: Path, stage: str
 ) -> None:
-    told = evaluated(spark, tmp_path, stage=stage, dialect="windowed", disorder_ms_max=200.0)
+    told = evaluated(tmp_path, stage=stage, dialect="windowed", disorder_ms_max=200.0)
     assert told["valid"] and grave(told) == []
     rows = pq.read_table(RunFolder(told["dir"]).latency)
     parts = told["latency_ms"]
@@ -112,8 +106,8 @@ def test_in_the_windowed_dialect_waiting_for_the_window_is_told_apart(
     assert parts["residence"]["p50"] > 300 and parts["last"]["p50"] > 300
 
 
-def test_what_is_wrong_is_told_with_what_was_expected(spark: SparkSession, tmp_path: Path) -> None:
-    told = evaluated(spark, tmp_path, stage="tumbling", cheat="wrong_sum")
+def test_what_is_wrong_is_told_with_what_was_expected(tmp_path: Path) -> None:
+    told = evaluated(tmp_path, stage="tumbling", cheat="wrong_sum")
     (fault,) = told["at_fault"]
     assert fault["verdict"] == "wrong" and fault["location"] and fault["slot"] == 6
     names = ["verdict", "detail", "offset"]
@@ -123,24 +117,22 @@ def test_what_is_wrong_is_told_with_what_was_expected(spark: SparkSession, tmp_p
     assert wrong["detail"].startswith("flow: expected ") and wrong["offset"] is not None
 
 
-def test_outputs_of_the_tail_need_not_come(spark: SparkSession, tmp_path: Path) -> None:
+def test_outputs_of_the_tail_need_not_come(tmp_path: Path) -> None:
     def cut(records: list[Record]) -> list[Record]:
         return [r for r in records if r.slot <= 35]
 
-    told = evaluated(spark, tmp_path, cheat=cut)
+    told = evaluated(tmp_path, cheat=cut)
     assert told["valid"] and told["outputs"]["missing"] == 0
     assert told["at_fault"] == []
 
 
-def test_what_the_inputs_leave_incomplete_is_counted_and_not_expected(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_what_the_inputs_leave_incomplete_is_counted_and_not_expected(tmp_path: Path) -> None:
     def with_gaps(records: list[Record]) -> list[Record]:
         gone = next(r for r in records if r.slot == 12 and r.kind == "flow")
         broken = replace(gone, value=b"{")
         return [broken if r is gone else r for r in records]
 
-    told = evaluated(spark, tmp_path, inputs_also=with_gaps)
+    told = evaluated(tmp_path, inputs_also=with_gaps)
     assert told["outputs"]["malformed_inputs"] == 1
     assert told["outputs"]["incomplete"] == 1
     assert told["outputs"]["unexpected"] == 1  # the synthetic engine did not see the gap
@@ -149,9 +141,7 @@ def test_what_the_inputs_leave_incomplete_is_counted_and_not_expected(
     assert differing(RunFolder(told["dir"])) == {}
 
 
-def test_malformed_records_pass_ingest_and_are_matched_by_their_bytes(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_malformed_records_pass_ingest_and_are_matched_by_their_bytes(tmp_path: Path) -> None:
     junk = [(b"k", None), (b"k", None), (b"k", b""), (None, b"\xff")]
 
     def add(records: list[Record]) -> list[Record]:
@@ -160,24 +150,22 @@ def test_malformed_records_pass_ingest_and_are_matched_by_their_bytes(
             replace(r, timestamp_ms=max(r.timestamp_ms, at_ms)) for r in records[50:]
         ]
 
-    told = evaluated(spark, tmp_path, stage="ingest", inputs_also=add, cheat=add)
+    told = evaluated(tmp_path, stage="ingest", inputs_also=add, cheat=add)
     assert grave(told) == []
     assert told["outputs"]["correct"] == 580 and told["outputs"]["malformed_inputs"] == 4
-    lacking = evaluated(spark, tmp_path, stage="ingest", inputs_also=add, number=2)
+    lacking = evaluated(tmp_path, stage="ingest", inputs_also=add, number=2)
     assert lacking["outputs"]["missing"] == 4
     assert differing(RunFolder(told["dir"])) == differing(RunFolder(lacking["dir"])) == {}
 
 
-def test_a_run_without_a_window_is_evaluated_as_far_as_it_goes(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_run_without_a_window_is_evaluated_as_far_as_it_goes(tmp_path: Path) -> None:
     died: dict[str, Any] = {
         "window": None,
         "deaths": [{"service": "engine", "exit_code": 1, "log_tail": ["boom"]}],
         "leaders": {"before": [], "after": None},
         "drained": None,
     }
-    told = evaluated(spark, tmp_path, conditions=died, cheat=lambda records: records[:100])
+    told = evaluated(tmp_path, conditions=died, cheat=lambda records: records[:100])
     assert grave(told) == ["engine-died"]
     assert told["outputs"]["missing"] is None and told["outputs"]["correct"] == 100
     assert told["latency_ms"]["last"]["p50"] is None and told["window"] is None
@@ -185,18 +173,14 @@ def test_a_run_without_a_window_is_evaluated_as_far_as_it_goes(
     assert differing(RunFolder(told["dir"])) == {}
 
 
-def test_where_clock_and_publisher_are_apart_due_is_null(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    told = evaluated(spark, tmp_path, conditions={"same_machine": False})
+def test_where_clock_and_publisher_are_apart_due_is_null(tmp_path: Path) -> None:
+    told = evaluated(tmp_path, conditions={"same_machine": False})
     assert told["latency_ms"]["due"]["count"] == 0 and told["latency_ms"]["last"]["count"] > 0
 
 
-def test_a_dead_broker_ends_in_an_invalid_run_and_not_in_waiting(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_dead_broker_ends_in_an_invalid_run_and_not_in_waiting(tmp_path: Path) -> None:
     run_dir, store = make_run(tmp_path)
-    valid, phases_s = evaluate_run(spark, run_dir, store, "c", collecting=True)
+    valid, phases_s = evaluate_run(Hadoop(), run_dir, store, "c", collecting=True)
     told = read_json(RunFolder(run_dir).run_json)
     assert not valid and grave(told) == ["broker-died"]
     assert "no broker answers" in told["failure"]["says"]
@@ -207,17 +191,17 @@ def test_a_dead_broker_ends_in_an_invalid_run_and_not_in_waiting(
     assert phases_s["evaluate"] < 10
 
 
-def test_a_run_that_never_had_topics_is_told_as_such(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_run_that_never_had_topics_is_told_as_such(tmp_path: Path) -> None:
     nothing = {"topics": None, "bootstrap_servers": None, "window": None, "interrupted": True}
     run_dir, store = make_run(tmp_path, conditions=nothing)
-    evaluate_run(spark, run_dir, store, "c", collecting=True)
+    evaluate_run(Hadoop(), run_dir, store, "c", collecting=True)
     assert grave(read_json(RunFolder(run_dir).run_json)) == ["interrupted"]
 
 
 def test_an_order_that_fails_is_answered_with_a_sentence(
-    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert obey(spark, '{"do": "dance"}')["ok"] is False
-    broken = obey(spark, '{"do": "run"}')
+    assert obey(Hadoop(), '{"do": "dance"}')["ok"] is False
+    broken = obey(Hadoop(), '{"do": "run"}')
     assert broken["ok"] is False and "\n" not in broken["says"]
     assert "Traceback" in capsys.readouterr().err

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
 
 from contract.results import RunFolder, read_json
 from evaluator import judging, latency
 from evaluator.evaluate import evaluate_run
+from evaluator.hadoop import Hadoop
 from evaluator.identity import numbered
 from evaluator.piles import Piles, by_text
 from evaluator.workload import IDENTITY
 from tests.unit.evaluator.synthetic import make_run
 
 #: topics in a folder of this machine are judged without it
-NO_SPARK = cast(SparkSession, None)
 ROWS = pa.schema([("location", pa.string()), ("row", pa.int64())])
 texts = st.sampled_from(["", "a", "b", "a/b", "é", "x" * 50])
 
@@ -77,7 +76,7 @@ def test_many_piles_say_what_one_says(
     run = RunFolder(folder)
 
     def judged() -> tuple[dict[str, Any], list[Any], list[Any]]:
-        evaluate_run(NO_SPARK, folder, store, "c", collecting=False)
+        evaluate_run(Hadoop(), folder, store, "c", collecting=False)
         verdicts = pq.read_table(tmp_path / "store" / "c" / folder.name / "verdicts")
         told = {k: v for k, v in read_json(run.run_json).items() if k != "phases_s"}
         order = [(name, "ascending") for name in ("partition", "offset", *IDENTITY[:3], "slot")]

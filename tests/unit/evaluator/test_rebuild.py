@@ -12,22 +12,20 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 
 from contract.results import RunFolder, read_json, write_json
 from evaluator.evaluate import evaluate_run
+from evaluator.hadoop import Hadoop
 from evaluator.rebuild.run import Rebuilt, rebuild_run
 from evaluator.rebuild.stored import Topics
 from tests.unit.evaluator.synthetic import Record, change_one, make_run
 
-pytestmark = pytest.mark.spark
-
 STAGES = ("ingest", "parse", "join", "tumbling", "sliding")
 
 
-def evaluated(spark: SparkSession, root: Path, **asked: Any) -> RunFolder:
+def evaluated(root: Path, **asked: Any) -> RunFolder:
     run_dir, store = make_run(root, **asked)
-    evaluate_run(spark, run_dir, store, "c", collecting=False)
+    evaluate_run(Hadoop(), run_dir, store, "c", collecting=False)
     return RunFolder(run_dir)
 
 
@@ -151,10 +149,8 @@ RUNS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_the_topics_say_what_the_evaluator_wrote(
-    spark: SparkSession, tmp_path: Path, name: str
-) -> None:
-    run = evaluated(spark, tmp_path, **RUNS[name])
+def test_the_topics_say_what_the_evaluator_wrote(tmp_path: Path, name: str) -> None:
+    run = evaluated(tmp_path, **RUNS[name])
     assert differing(run) == []
     assert differing(run, records_per_pile=100) == []
     assert sorted(p.name for p in tmp_path.iterdir()) == ["c", "store"]
@@ -209,10 +205,10 @@ TOPIC_EDITS: dict[tuple[str, str], Callable[[list[dict[str, Any]]], None]] = {
 
 
 @pytest.fixture(scope="module")
-def good(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of 40 slots whose every figure is right, with stalls; tests take copies."""
     root = tmp_path_factory.mktemp("good")
-    evaluated(spark, root, stall_every_s=13, locations=20)
+    evaluated(root, stall_every_s=13, locations=20)
     return root
 
 
@@ -312,8 +308,8 @@ DOUBTED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("doubt", DOUBTED)
-def test_a_removed_doubt_is_found(spark: SparkSession, tmp_path: Path, doubt: str) -> None:
-    run = evaluated(spark, tmp_path, **DOUBTED[doubt])
+def test_a_removed_doubt_is_found(tmp_path: Path, doubt: str) -> None:
+    run = evaluated(tmp_path, **DOUBTED[doubt])
     told = read_json(run.run_json)
     assert doubt in {d["id"] for d in told["doubts"]}
     write_json(run.run_json, told | {"doubts": [d for d in told["doubts"] if d["id"] != doubt]})

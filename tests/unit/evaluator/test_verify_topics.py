@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 
 from contract.errors import ExitCode
 from contract.results import BESIDE, read_json, write_json
@@ -17,13 +16,11 @@ from evaluator.rebuild import places
 from evaluator.verify import verify
 from tests.unit.evaluator.judged import make_judged_campaign, retold
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture(scope="module")
-def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("judged")
-    make_judged_campaign(spark, root)
+    make_judged_campaign(root)
     return root
 
 
