@@ -19,8 +19,8 @@ from contract.errors import EnvironmentLacking
 from contract.results import sha256_of
 
 FETCH_S_MAX = 900
-#: the folders that brokers and evaluator need as plain processes
-OWN_FOLDERS = ("kafka", "spark-kafka")
+#: the folder that brokers need as plain processes; engines name their own
+OWN_FOLDERS = ("kafka",)
 #: in a folder that is whole: the hash of the lock that it was proven by
 STAMP = ".complete"
 

@@ -13,7 +13,8 @@ MIB = 1024**2
 #: with so many cores engine, brokers and the rest are kept apart
 APART_CORES_MIN = 8
 
-EVALUATOR_HEAP_MB = 1024
+#: of the JVM that copies to HDFS
+EVALUATOR_HEAP_MB = 512
 #: what a JVM takes beside its heap: code, classes, threads, buffers
 BESIDES_HEAP_MB = 448
 ENGINE_BESIDES_HEAP_MB = 1024

@@ -136,7 +136,7 @@ def test_only_what_a_lacking_image_is_made_of_is_fetched(workshop: Workshop, hom
     assert "building 2 images, once: java, hadoop" in workshop.told.getvalue()
     workshop.absent = {"tollgate", "kafka"}
     build(workshop.engine, wanted, images, home, workshop.progress)
-    assert workshop.fetched[1:] == [("kafka", "spark-kafka")]
+    assert workshop.fetched[1:] == [("kafka",)]
 
 
 def test_an_engines_image_is_that_of_its_folder(home: Home, tmp_path: Path) -> None:
