@@ -69,19 +69,19 @@ def _look(evidence: Evidence, store: Store, run: RunFolder, scratch: Path) -> Fi
     judging = Judging(load_judge(workload.name), stage, axis, bool(told.get("same_machine")))
     topics = store.topics(scratch)
     draft, faults = Draft(axis, topics.records, scratch), Faults(axis)
-    counts = Grouped(_COUNTED, _COUNTS)
+    of_slot, of_ms = Grouped(_OF_SLOT, _COUNTS), Grouped(_OF_MS, _CAME)
     verdicts_dir = scratch / "verdicts"
     verdicts_dir.mkdir()
     judged = judging.verdicts(topics, scratch)
     for part, verdicts in enumerate(judged):
         pq.write_table(verdicts, verdicts_dir / f"part-{part:05d}.parquet", compression="zstd")
-        counts.add(_countable(verdicts))
+        of_slot.add(_countable(verdicts))
+        of_ms.add(_came(verdicts))
         draft.add(verdicts)
         faults.add(verdicts)
     store.keep_verdicts(verdicts_dir)
     inputs = judging.arrivals.appended(axis)
-    counted = counts.table()
-    outputs, came, last_ms_min = _by_millisecond(counted)
+    outputs, came, last_ms_min = _by_millisecond(of_ms.table())
     stalls: list[Stall] = []
     if axis.span_ms is not None and draft.last.count:
         stalls = find_stalls(outputs, inputs.at_ms, axis.span_ms, draft.last.quantile(0.5))
@@ -91,7 +91,7 @@ def _look(evidence: Evidence, store: Store, run: RunFolder, scratch: Path) -> Fi
     return Findings(
         inputs,
         judging.stamps.clock(),
-        _by_slot(counted),
+        _by_slot(of_slot.table()),
         stalls,
         measured,
         last_ms_min,
@@ -100,47 +100,41 @@ def _look(evidence: Evidence, store: Store, run: RunFolder, scratch: Path) -> Fi
     )
 
 
-#: one row a slot, verdict and millisecond: bounded by the run's length, not its rate
-_COUNTED = ("slot", "awaited_slot", "verdict", "output_ms")
+#: `came` tells outputs from what is missing
+_OF_SLOT = ("slot", "awaited_slot", "verdict", "came")
 _COUNTS: dict[str, Fold] = {
     "count": "sum",
     "expected_copies": "sum",
     "lacking": "sum",
     "incomplete": "sum",
-    "last_ms_min": "min",
-    "last_ms_max": "max",
 }
+#: a row a millisecond: what is held grows with the run's length, not with its rate
+_OF_MS = ("output_ms",)
+_CAME: dict[str, Fold] = {"count": "sum", "last_ms_min": "min", "last_ms_max": "max"}
 
 
 def _countable(verdicts: pa.Table) -> pa.Table:
-    last_ms = pc.subtract(verdicts["output_ms"], verdicts["input_last_ms"])
-    one = pa.repeat(1, verdicts.num_rows)
-    named = {"count": one, "last_ms_min": last_ms, "last_ms_max": last_ms}
-    rows = verdicts.select([*_COUNTED, "expected_copies", "lacking", "incomplete"])
-    for name, column in named.items():
-        rows = rows.append_column(name, column)
-    return rows
+    rows = verdicts.select(["slot", "awaited_slot", "verdict", *list(_COUNTS)[1:]])
+    rows = rows.append_column("came", verdicts["output_ms"].is_valid())
+    return rows.append_column("count", pa.repeat(1, verdicts.num_rows))
 
 
-def _by_millisecond(counts: pa.Table) -> tuple[Outputs, Any, float | None]:
-    came = counts.filter(counts["output_ms"].is_valid())
-    of_ms = came.group_by("output_ms").aggregate(
-        [("count", "sum"), ("last_ms_max", "max"), ("last_ms_min", "min")]
-    )
-    of_ms = of_ms.sort_by("output_ms")
-    at_ms = of_ms["output_ms"].to_numpy()
-    # an output without inputs waited for nobody knows what
-    last_ms = of_ms["last_ms_max_max"].cast("float64").fill_null(0.0).to_numpy()
-    least = [ms for ms in of_ms["last_ms_min_min"].to_pylist() if ms is not None]
-    return Outputs(at_ms, last_ms), of_ms["count_sum"].to_numpy(), min(least, default=None)
+def _came(verdicts: pa.Table) -> pa.Table:
+    rows = verdicts.filter(verdicts["output_ms"].is_valid())
+    last_ms = pc.subtract(rows["output_ms"], rows["input_last_ms"])
+    one = pa.repeat(1, rows.num_rows)
+    return pa.table([rows["output_ms"], one, last_ms, last_ms], [*_OF_MS, *_CAME])
 
 
 def _by_slot(counts: pa.Table) -> list[dict[str, Any]]:
-    """Counts by slot and verdict; `came` tells outputs from what is missing."""
-    with_came = counts.append_column("came", counts["output_ms"].is_valid())
-    summed = with_came.group_by(["slot", "awaited_slot", "verdict", "came"]).aggregate(
-        [("count", "sum"), ("expected_copies", "sum"), ("lacking", "sum"), ("incomplete", "sum")]
-    )
-    names = [name.removesuffix("_sum") for name in summed.column_names]
-    rows: list[dict[str, Any]] = summed.rename_columns(names).to_pylist()
+    rows: list[dict[str, Any]] = counts.to_pylist()
     return rows
+
+
+def _by_millisecond(of_ms: pa.Table) -> tuple[Outputs, Any, float | None]:
+    of_ms = of_ms.sort_by("output_ms")
+    at_ms = of_ms["output_ms"].to_numpy()
+    # an output without inputs waited for nobody knows what
+    last_ms = of_ms["last_ms_max"].cast("float64").fill_null(0.0).to_numpy()
+    least = pc.min(of_ms["last_ms_min"]).as_py()
+    return Outputs(at_ms, last_ms), of_ms["count"].to_numpy(), least

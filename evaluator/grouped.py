@@ -8,8 +8,8 @@ from typing import Literal
 import pyarrow as pa
 
 Fold = Literal["sum", "min", "max"]
-#: rows that wait before they are grouped again
-_ROWS_MAX = 2_000_000
+#: rows that wait at least before they are grouped again; then as many as there are groups
+_ROWS_MIN = 500_000
 
 
 class Grouped:
@@ -18,19 +18,25 @@ class Grouped:
     def __init__(self, keys: tuple[str, ...], folds: Mapping[str, Fold]) -> None:
         self._keys, self._folds = keys, folds
         self._held: list[pa.Table] = []
+        self._groups = 0
 
     def add(self, rows: pa.Table) -> None:
         """Rows with all these columns."""
         self._held.append(self._grouped(rows))
-        if sum(table.num_rows for table in self._held) > _ROWS_MAX:
-            self._held = [self._grouped(pa.concat_tables(self._held))]
+        held = sum(table.num_rows for table in self._held)
+        if held - self._groups > max(_ROWS_MIN, self._groups):
+            self._gather()
 
     def table(self) -> pa.Table | None:
         """A row a group; None where no table was ever given."""
         if not self._held:
             return None
-        self._held = [self._grouped(pa.concat_tables(self._held))]
-        return self._held[0]
+        return self._gather()
+
+    def _gather(self) -> pa.Table:
+        rows = self._grouped(pa.concat_tables(self._held))
+        self._held, self._groups = [rows], rows.num_rows
+        return rows
 
     def _grouped(self, rows: pa.Table) -> pa.Table:
         found = rows.group_by(list(self._keys)).aggregate(list(self._folds.items()))
