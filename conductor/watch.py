@@ -65,7 +65,7 @@ class Watch:
         furthest_behind = min(self.newest, default=-1)
         near = due > 2 * lag and furthest_behind >= due - lag
         if due <= 2 * lag:
-            near = furthest_behind >= max(due - prompt, 2 * prompt)
+            near = self._all_answered() and furthest_behind >= max(due - prompt, 2 * prompt)
         self._in_step = self._in_step + 1 if near else 0
         return self._in_step >= READY_LOOKS
 
@@ -77,7 +77,8 @@ class Watch:
     def at_rest(self, target: int | None, last: int | None = None) -> bool:
         """Whether no more outputs come: every partition is there, or one is and all are silent.
 
-        Sooner, where all are at the `last` slot that was published: nothing can come after it.
+        Sooner, where all are at the `last` slot that was published and it is not measured: what
+        may still come is the rest of that slot.
 
         Where it is known how many are owed, their number and silence decide: what an engine puts
         out last need not be of the last slot.
@@ -87,7 +88,13 @@ class Watch:
         if quiet_s < COMPLETE_S or outputs == 0:
             return False
         self.newest = self._newest_output_slots()
-        complete = last is not None and min(self.newest, default=-1) >= last
+        complete = (
+            last is not None
+            and target is not None
+            and last > target
+            and self._all_answered()
+            and min(self.newest) >= last
+        )
         if quiet_s < QUIET_S and (self._owed is not None or not complete):
             return False
         if self._owed is not None:
@@ -97,6 +104,10 @@ class Watch:
         if not self.newest or max(self.newest) < target:
             return False
         return min(self.newest) >= target or quiet_s >= SILENT_S
+
+    def _all_answered(self) -> bool:
+        """Whether each partition was seen to have an output; one may be slow to be read."""
+        return len(self.newest) == self._settings.partitions
 
     def quiet_s(self) -> float:
         """How long no new output has been seen."""

@@ -12,7 +12,14 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
 
 from contract.errors import ServiceFailed
 
@@ -45,6 +52,8 @@ _SETTINGS = {
     "group.id": "tollgate-evaluator",
     "enable.auto.commit": False,
     "isolation.level": "read_committed",
+    # records that are gone are to be told of, not skipped
+    "auto.offset.reset": "error",
     "enable.partition.eof": True,
     "check.crcs": True,
     # a queue that is full for a moment would be a second's pause
@@ -103,16 +112,22 @@ def collect(conditions: dict[str, Any], folder: Path) -> None:
     kinds[conditions["topics"]["output"]] = None
     consumer = Consumer({**_SETTINGS, "bootstrap.servers": servers})
     try:
-        with ExitStack() as files:
-            parts = {
-                (part.place.topic, part.place.partition): part
-                for part in _parts(consumer, kinds, folder, files)
-            }
-            _read(consumer, parts)
-            for part in parts.values():
-                part.flush()
+        _collect(consumer, kinds, folder)
+    except KafkaException as error:
+        raise ServiceFailed(f"reading the topics failed: {error.args[0].str()}") from error
     finally:
         consumer.close()
+
+
+def _collect(consumer: Consumer, kinds: dict[str, str | None], folder: Path) -> None:
+    with ExitStack() as files:
+        parts = {
+            (part.place.topic, part.place.partition): part
+            for part in _parts(consumer, kinds, folder, files)
+        }
+        _read(consumer, parts)
+        for part in parts.values():
+            part.flush()
 
 
 def _parts(

@@ -31,7 +31,7 @@ class Findings:
 
     appended: Appended
     clock: AppendClock
-    #: counts by slot, verdict and millisecond of the output
+    #: counts by slot, awaited slot and verdict, and whether an output came
     verdicts: list[dict[str, Any]]
     stalls: list[Stall]
     measured: Measured

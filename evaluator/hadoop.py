@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import suppress
 from typing import Any
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark import SparkConf
+from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 
 from contract.errors import ServiceFailed
@@ -35,31 +37,46 @@ class Hadoop:
         self._gateway: Any = None
 
     def copy(self, source: str, target: str) -> None:
-        """A folder, in place of what is there."""
-        if self._gateway is None:
-            self._gateway = self._start()
+        """A folder, in place of what is there, once all of it has arrived.
+
+        Where renaming a folder is no single step (s3a) a copy that is broken off may leave a part.
+        """
+        try:
+            if self._gateway is None:
+                self._gateway = self._start()
+            self._copy(source, target)
+        except Py4JJavaError as error:
+            says = str(error.java_exception.getMessage())[:300]
+            raise ServiceFailed(f"copying {source} to {target} failed: {says}") from error
+        except (PySparkException, Py4JError) as error:
+            # it cannot be asked again; the next copy starts another
+            self.close()
+            says = next(iter(str(error).splitlines()), "")[:300]
+            raise ServiceFailed(f"copying {source} to {target} failed: {says}") from error
+
+    def _copy(self, source: str, target: str) -> None:
         jvm = self._gateway.jvm
         conf = jvm.org.apache.spark.deploy.SparkHadoopUtil.get().newConfiguration(
             jvm.org.apache.spark.SparkConf()
         )
-        here, there = (jvm.org.apache.hadoop.fs.Path(path) for path in (source, target))
-        try:
-            files, kept = here.getFileSystem(conf), there.getFileSystem(conf)
-            kept.delete(there, True)
-            whole = jvm.org.apache.hadoop.fs.FileUtil.copy(files, here, kept, there, False, conf)
-            if not whole:
-                raise ServiceFailed(f"{source} could not be copied to {target}")
-        except Py4JJavaError as error:
-            says = str(error.java_exception.getMessage())[:300]
-            raise ServiceFailed(f"copying {source} to {target} failed: {says}") from error
+        draft = f"{target.rstrip('/')}.draft"
+        here, part, there = map(jvm.org.apache.hadoop.fs.Path, (source, draft, target))
+        files, kept = here.getFileSystem(conf), there.getFileSystem(conf)
+        kept.delete(part, True)
+        whole = jvm.org.apache.hadoop.fs.FileUtil.copy(files, here, kept, part, False, conf)
+        kept.delete(there, True)
+        if not (whole and kept.rename(part, there)):
+            raise ServiceFailed(f"{source} could not be copied to {target}")
 
     def close(self) -> None:
         """End the JVM, if there is one."""
         if self._gateway is not None:
-            self._gateway.shutdown()
-            self._gateway.proc.stdin.close()
-            self._gateway.proc.wait()
-            self._gateway = None
+            gateway, self._gateway = self._gateway, None
+            with suppress(Py4JError, OSError):
+                gateway.shutdown()
+            # it ends with its input
+            gateway.proc.stdin.close()
+            gateway.proc.wait()
 
     @staticmethod
     def _start() -> Any:

@@ -3,7 +3,7 @@
 That client hands over one record a call and gives each its own report. At 26 000 records a second
 this is four fifths of what sending costs. librdkafka itself takes and reports many at once:
 `rd_kafka_produce_batch`, and events. Called here is the library that comes with confluent-kafka,
-through ctypes; shapes and numbers are those of its public header (rdkafka.h, stable since 1.0).
+through ctypes; shapes and numbers are those of its public header (rdkafka.h).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CONF_OK = 0
 _EVENT_REPORTS = 0x1
 _FLAG_COPY, _FLAG_PARTITION = 0x2, 0x8
 _PURGE_ALL = 0x3
-_DESTROY_AT_ONCE = 0x4
+_DESTROY_NO_CLOSE = 0x8
 _QUEUE_FULL, _FATAL = -184, -150
 _ANY_PARTITION = -1
 _ERROR_BYTES = 512
@@ -254,7 +254,7 @@ class Producer:
         for topic in self._topics:
             library.rd_kafka_topic_destroy(topic)
         library.rd_kafka_queue_destroy(self._queue)
-        library.rd_kafka_destroy_flags(self._client, _DESTROY_AT_ONCE)
+        library.rd_kafka_destroy_flags(self._client, _DESTROY_NO_CLOSE)
 
     def _read(self, events: list[int]) -> Report | None:
         library = _library()

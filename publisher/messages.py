@@ -1,4 +1,4 @@
-"""What senders and their parent tell each other; light enough for the parent to load."""
+"""What senders and their parent tell each other."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from publisher.source import Facts
 
 #: reading a long recording takes minutes; waiting for brokers has a bound of its own
 PREPARE_S_MAX = 600.0
-#: an engine starts meanwhile, and the run before is judged
-GO_S_MAX = 1_800.0
+#: an engine becomes idle meanwhile
+GO_S_MAX = 300.0
 
 
 @dataclass(frozen=True, slots=True)

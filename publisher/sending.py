@@ -164,7 +164,10 @@ class Sender:
                 ready = bisect_right(queue.due_ns, now_ns - self._start_ns, queue.done)
                 self._hand_over(queue, ready, page, first)
             queues = [queue for queue in queues if queue.done < len(queue.due_ns)]
-            if queues:
+            if not queues:
+                # who is behind never waits, and reports would pile up
+                self._serve(0.0)
+            else:
                 due_ns = min(queue.due_ns[queue.done] for queue in queues)
                 self._wait_until(max(self._start_ns + due_ns, now_ns + TICK_NS))
 

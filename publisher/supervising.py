@@ -148,7 +148,7 @@ def _sender_main(order: Order, share: Share, gate: Gate, pipe: Connection, paren
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         sys.exit(1)
-    # here, so that the parent need not load numpy, pyarrow and the Kafka client
+    # here, so that the parent need not load pyarrow and the Kafka client
     from publisher.sender_process import run_sender
 
     run_sender(order, share, gate, pipe)

@@ -142,6 +142,8 @@ def test_engine_and_publisher_are_told_of_the_same_run(stage: Stage) -> None:
     assert order.engine_settings["checkpoint_s"] == 10
     assert env["EVIDENCE_DIR"] == str(stage.plan.folder.evidence)
     assert env["PUBLISHERS"] == "3", "what the plan says goes before"
+    assert env["GO_FILE"] == str(stage.plan.go_file)
+    assert not stage.plan.go_file.exists(), "nothing of it stays in the evidence"
     # enough slots for the longest wait there may be, and a bound all the same
     assert READY_S_MAX + 8 < int(env["SLOTS_MAX"]) < 3600
 

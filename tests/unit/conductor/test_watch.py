@@ -91,13 +91,17 @@ def test_it_takes_several_looks_in_a_row(look: Look) -> None:
 @pytest.mark.parametrize("behind", [0, PROMPT])
 def test_in_its_first_seconds_an_engine_must_be_right_behind(behind: int, look: Look) -> None:
     first = 2 * PROMPT + behind
-    looks = [look.at(due, max(0, due - behind)) for due in range(first + READY_LOOKS)]
+    looks = [look.at(due, *[max(0, due - behind)] * 2) for due in range(first + READY_LOOKS)]
     assert looks == [False] * (first + READY_LOOKS - 1) + [True]
+
+
+def test_a_partition_that_has_not_answered_yet_is_waited_for(look: Look) -> None:
+    assert not any(look.at(due, due) for due in range(2 * LAG + 1))
 
 
 def test_who_is_further_behind_is_watched_for_longer(look: Look) -> None:
     first = 2 * LAG + 1
-    looks = [look.at(due, max(0, due - PROMPT - 1)) for due in range(first + READY_LOOKS)]
+    looks = [look.at(due, *[max(0, due - PROMPT - 1)] * 2) for due in range(first + READY_LOOKS)]
     assert looks == [False] * (first + READY_LOOKS - 1) + [True]
 
 
@@ -153,6 +157,9 @@ def test_after_the_last_slot_that_was_published_less_silence_is_enough(look: Loo
     assert not look.watch.at_rest(9), "nobody knows whether it is the last"
     assert not look.watch.at_rest(9, 13)
     assert look.watch.at_rest(9, 12)
+    assert not look.watch.at_rest(12, 12), "what is measured is waited for as ever"
+    rest(look, COMPLETE_S + 0.1, 12)
+    assert not look.watch.at_rest(9, 12), "the other partition was not seen"
     rest(look, COMPLETE_S + 0.1, 12, 11)
     assert not look.watch.at_rest(9, 12)
 

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
+import ctypes
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Producer, cimpl
 
 from contract.errors import ServiceFailed
 from evaluator import collector
 from evaluator.collector import collect
 from evaluator.topics import Topic
+from publisher import librdkafka
+from tests.brokers import MOCK_PARTITIONS, mock_brokers
 
-#: what the mock brokers give a new topic
-PARTITIONS = 4
 WAIT_S = 30.0
 CREATE_TIME = 0
+#: of Kafka's protocol
+FETCH, OUT_OF_RANGE = 1, 1
 
 
 @pytest.fixture(scope="module")
 def brokers() -> Iterator[str]:
-    """librdkafka's mock brokers, which live as long as a producer of ours does."""
-    producer = Producer({"test.mock.num.brokers": 2, "log_level": 0})
-    found = producer.list_topics(timeout=WAIT_S).brokers.values()
-    yield ",".join(f"{broker.host}:{broker.port}" for broker in found)
-    producer.flush(0)
+    """Mocks for all tests."""
+    with mock_brokers() as servers:
+        yield servers
 
 
 def conditions(servers: str, name: str) -> dict[str, Any]:
@@ -48,8 +50,8 @@ def filled(servers: str, name: str, counts: dict[str, int]) -> list[tuple[Any, .
             key = None if number % 5 == 1 else b"%d" % number
             value = (None, b"", b"\xff{", b"v" * number)[number % 4]
             at_ms = 1_767_596_400_000 + number
-            producer.produce(topic, value, key, number % PARTITIONS, timestamp=at_ms)
-            place = (topic, number % PARTITIONS, number // PARTITIONS)
+            producer.produce(topic, value, key, number % MOCK_PARTITIONS, timestamp=at_ms)
+            place = (topic, number % MOCK_PARTITIONS, number // MOCK_PARTITIONS)
             expected.append((*place, at_ms, CREATE_TIME, key, value))
     assert producer.flush(WAIT_S) == 0
     return expected
@@ -87,7 +89,7 @@ def test_an_empty_topic_has_files_with_its_columns(brokers: str, tmp_path: Path)
     assert outputs.records == 0
     assert [pq.read_schema(file).names for file in outputs.files] == [
         ["topic", "partition", "offset", "timestamp_ms", "timestamp_type", "key", "value"]
-    ] * PARTITIONS
+    ] * MOCK_PARTITIONS
     assert Topic.in_folder(tmp_path / "inputs").records == 4
 
 
@@ -119,3 +121,30 @@ def test_a_partition_that_falls_silent_is_given_up(monkeypatch: pytest.MonkeyPat
     part: Any = type("Part", (), {"place": None})()
     with pytest.raises(ServiceFailed, match="no record of a-0, b-1 for 0 s"):
         collector._read(Silent(), {("b", 1): part, ("a", 0): part})  # type: ignore[arg-type]
+
+
+def test_a_broker_that_hangs_is_a_failure_that_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector, "_GIVE_UP_S", 0.2)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as deaf,
+        pytest.raises(ServiceFailed, match="reading the topics failed: "),
+    ):
+        collect(conditions(f"127.0.0.1:{deaf.getsockname()[1]}", "x"), tmp_path)
+
+
+def test_records_that_are_gone_are_told_of_and_not_skipped(tmp_path: Path) -> None:
+    library = ctypes.CDLL(cimpl.__file__)
+    library.rd_kafka_handle_mock_cluster.restype = ctypes.c_void_p
+    library.rd_kafka_mock_cluster_bootstraps.restype = ctypes.c_char_p
+    mocks = librdkafka.Producer({"test.mock.num.brokers": 1, "log_level": 0}, [])
+    handle = library.rd_kafka_handle_mock_cluster(ctypes.c_void_p(mocks._client))
+    cluster = ctypes.c_void_p(handle)
+    servers = library.rd_kafka_mock_cluster_bootstraps(cluster).decode()
+    filled(servers, "x", dict.fromkeys(("flow", "speed", "out"), 40))
+    codes = (ctypes.c_int * 50)(*[OUT_OF_RANGE] * 50)
+    library.rd_kafka_mock_push_request_errors_array(cluster, FETCH, ctypes.c_size_t(50), codes)
+    with pytest.raises(ServiceFailed, match=r"reading the topics failed: .*[Oo]ffset"):
+        collect(conditions(servers, "x"), tmp_path)
+    mocks.close()

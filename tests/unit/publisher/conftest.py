@@ -17,11 +17,10 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from publisher.order import Order
 from publisher.sender_process import open_source
 from publisher.source import Share
+from tests.brokers import MOCK_PARTITIONS, mock_brokers
 from tests.unit.publisher.records import Record, records_of
 
 ROOT = Path(__file__).resolve().parents[3]
-#: what the mock brokers give a new topic
-MOCK_PARTITIONS = 4
 WAIT_S_MAX = 60.0
 Environment = dict[str, str]
 Process = subprocess.Popen[str]
@@ -68,11 +67,9 @@ def sent() -> Callable[..., list[Record]]:
 
 @pytest.fixture(scope="session")
 def brokers() -> Iterator[str]:
-    """librdkafka's mock brokers, which live as long as a producer of ours does."""
-    producer = Producer({"test.mock.num.brokers": 2, "log_level": 0})
-    found = producer.list_topics(timeout=WAIT_S_MAX).brokers.values()
-    yield ",".join(f"{broker.host}:{broker.port}" for broker in found)
-    producer.flush(0)
+    """Mocks for all tests."""
+    with mock_brokers() as servers:
+        yield servers
 
 
 @pytest.fixture

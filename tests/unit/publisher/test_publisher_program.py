@@ -17,10 +17,9 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from publisher.order import Order
+from tests.brokers import MOCK_PARTITIONS
 from tests.unit.publisher.records import Record
 
-#: what the mock brokers give a new topic
-PARTITIONS = 4
 WAIT_S_MAX = 60.0
 
 Environment = dict[str, str]
@@ -47,7 +46,7 @@ def collected(env: Environment) -> list[tuple[str, int, bytes, bytes | None]]:
     """All records in the topics."""
     consumer = Consumer({"bootstrap.servers": env["BOOTSTRAP_SERVERS"], "group.id": "x"})
     topics = [pair.split("=")[1] for pair in env["INPUT_TOPICS"].split(",")]
-    places = [TopicPartition(topic, p, 0) for topic in topics for p in range(PARTITIONS)]
+    places = [TopicPartition(topic, p, 0) for topic in topics for p in range(MOCK_PARTITIONS)]
     ends = [consumer.get_watermark_offsets(place, timeout=WAIT_S_MAX)[1] for place in places]
     consumer.assign(places)
     messages = consumer.consume(sum(ends), timeout=WAIT_S_MAX)
@@ -191,3 +190,35 @@ def test_the_environment_gives_the_order(order: Order) -> None:
     assert (order.slot_ns, order.slot_ms, order.records_per_slot) == (1_000_000_000, 1000.0, 200)
     assert order.raw_path is None
     assert replace(order, source="raw:x").raw_path == Path("x")
+
+
+def test_once_prepared_it_waits_to_be_told_to_begin(
+    env: Environment, tmp_path: Path, start: Start, finish: Finish, until: Until
+) -> None:
+    go = tmp_path / "go"
+    process = start(env | {"GO_FILE": str(go), "SLOTS_MAX": "2"})
+    until(lambda: list(Path(env["EVIDENCE_DIR"]).glob(".publisher-*.spool")))
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(3)
+    assert started(env) is None
+    go.touch()
+    assert finish(process) == (0, [])
+    told, _ = outcome(env)
+    assert told["acknowledged"] == 200
+
+
+def test_a_signal_before_it_is_told_ends_it_without_a_record(
+    env: Environment,
+    tmp_path: Path,
+    appended: Callable[[], int],
+    start: Start,
+    finish: Finish,
+    until: Until,
+) -> None:
+    process = start(env | {"GO_FILE": str(tmp_path / "go")})
+    until(lambda: list(Path(env["EVIDENCE_DIR"]).glob(".publisher-*.spool")))
+    process.send_signal(signal.SIGTERM)
+    code, errors = finish(process)
+    assert (code, len(errors)) == (1, 1)
+    assert "stopped before the first record was due" in errors[0]
+    assert appended() == 0
