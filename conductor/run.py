@@ -263,8 +263,7 @@ class Run:
     def drain(self) -> None:
         """Until the window's outputs are there and no more come."""
         target = self.seen.window["last_slot"] if self.seen.window else None
-        sent = self.plan.folder.evidence / "publisher.json"
-        last = read_json(sent)["last_slot"] if sent.exists() else None
+        last = self._last_slot()
         deadline = time.monotonic() + self.drain_s_max
         while time.monotonic() < deadline:
             self._check()
@@ -312,6 +311,11 @@ class Run:
                 }
             )
 
+    def _last_slot(self) -> int | None:
+        """The last one that was published, once the publisher has told."""
+        sent = self.plan.folder.evidence / "publisher.json"
+        return int(read_json(sent)["last_slot"]) if sent.exists() else None
+
     def testify(self) -> None:
         """Write what the conductor saw."""
         self.seen.clock_step_ms = self._monitor.clock_step_ms
@@ -329,8 +333,7 @@ class Run:
             "observed_ms": {"from": self._began_ms, "to": round(time.time() * 1000)},
             **self.runtime.resource_facts(),
         }
-        sent = folder.evidence / "publisher.json"
-        facts["last_slot"] = read_json(sent)["last_slot"] if sent.exists() else None
+        facts["last_slot"] = self._last_slot()
         value = conditions_of(
             facts, self.plan.settings, self.plan.spec, self.plan.execution, self.topics, self.seen
         )

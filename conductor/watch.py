@@ -63,8 +63,9 @@ class Watch:
         self.newest, due = self._newest_output_slots(), self.due_slot()
         self.count()
         furthest_behind = min(self.newest, default=-1)
-        near = due > 2 * lag and furthest_behind >= due - lag
-        if due <= 2 * lag:
+        if due > 2 * lag:
+            near = furthest_behind >= due - lag
+        else:
             near = self._all_answered() and furthest_behind >= max(due - prompt, 2 * prompt)
         self._in_step = self._in_step + 1 if near else 0
         return self._in_step >= READY_LOOKS
@@ -85,18 +86,14 @@ class Watch:
         """
         _, outputs = self.count()
         quiet_s = self.quiet_s()
-        if quiet_s < COMPLETE_S or outputs == 0:
+        end = last
+        if self._owed is not None or target is None or last is None or last <= target:
+            end = None
+        if quiet_s < (QUIET_S if end is None else COMPLETE_S) or outputs == 0:
             return False
         self.newest = self._newest_output_slots()
-        complete = (
-            last is not None
-            and target is not None
-            and last > target
-            and self._all_answered()
-            and min(self.newest) >= last
-        )
-        if quiet_s < QUIET_S and (self._owed is not None or not complete):
-            return False
+        if end is not None and quiet_s < QUIET_S:
+            return self._all_answered() and min(self.newest) >= end
         if self._owed is not None:
             return quiet_s >= (SETTLED_S if outputs >= self._owed else CEASED_S)
         if target is None:

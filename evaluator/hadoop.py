@@ -64,7 +64,8 @@ class Hadoop:
         files, kept = here.getFileSystem(conf), there.getFileSystem(conf)
         kept.delete(part, True)
         whole = jvm.org.apache.hadoop.fs.FileUtil.copy(files, here, kept, part, False, conf)
-        kept.delete(there, True)
+        if whole:
+            kept.delete(there, True)
         if not (whole and kept.rename(part, there)):
             raise ServiceFailed(f"{source} could not be copied to {target}")
 

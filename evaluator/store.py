@@ -53,7 +53,7 @@ class Store:
 
     @contextmanager
     def receiving(self) -> Iterator[Path]:
-        """A folder to collect topics into: all or nothing, they take the place of what is there."""
+        """A folder to collect topics into; once all have come they take their place."""
         mine = self._here()
         if mine is not None:
             mine.mkdir(parents=True, exist_ok=True)

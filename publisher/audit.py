@@ -13,9 +13,9 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 import pyarrow.parquet as pq  # type: ignore[import-untyped,unused-ignore]
 
 from publisher.messages import Totals
+from publisher.plan import Ints
 
 Clock = Callable[[], int]
-Ints = npt.NDArray[np.int64]
 
 #: what stands in `Page.acknowledged_ns` for a record that was refused, or is still under way
 NEVER_NS = -1

@@ -20,7 +20,8 @@ import numpy.typing as npt
 from confluent_kafka import cimpl
 
 from contract.errors import ServiceFailed
-from publisher.source import Batch, Ints, Texts
+from publisher.plan import Ints
+from publisher.source import Batch, Texts
 
 _PRODUCER = 0
 _CONF_OK = 0
@@ -48,17 +49,13 @@ _MEMORY_FROM = _WORD_BYTES
 _MEMORY_WORDS = (1 << 47) // _WORD_BYTES - 1
 
 
-class _Partition(Structure):
-    """rd_kafka_metadata_partition_t, of which only the number is asked."""
-
-
 class _Topic(Structure):
-    """rd_kafka_metadata_topic_t."""
+    """rd_kafka_metadata_topic_t; of its partitions only the number is read."""
 
     _fields_ = [
         ("name", c_char_p),
         ("partitions", c_int),
-        ("partition", POINTER(_Partition)),
+        ("partition", c_void_p),
         ("error", c_int),
     ]
 

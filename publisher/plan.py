@@ -57,6 +57,11 @@ def partition_of(location: str, partitions: int) -> int:
     return zlib.crc32(location.encode()) % partitions
 
 
+def event_second(start: datetime, slot: int) -> bytes:
+    """What a timestamp of that slot begins with."""
+    return (start + timedelta(seconds=slot)).strftime("%Y-%m-%dT%H:%M:%S").encode()
+
+
 def event_start(seed: int) -> datetime:
     """Where event time starts: a whole minute of a working day of 2026's, told by the seed."""
     drawn = zlib.crc32(f"event start of seed {seed}".encode())

@@ -13,7 +13,8 @@ from publisher import librdkafka
 from publisher.audit import NEVER_NS, Clock, Ledger, Page
 from publisher.librdkafka import KafkaRefused, Report
 from publisher.order import NS_PER_S, Order
-from publisher.source import Batch, Due, Ints
+from publisher.plan import Ints
+from publisher.source import Batch, Due
 
 #: the loop wakes once a tick at most, and sends all that fell due: see README.md of this room
 TICK_NS = 1_000_000

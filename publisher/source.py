@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from publisher.plan import Ints
 
 #: what is put together at once: while it is, nothing is sent
 BATCH_RECORDS_MAX = 2048

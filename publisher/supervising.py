@@ -32,7 +32,7 @@ _OUTCOME = "publisher.json"
 _LOOK_S = 0.1
 _GO_LOOK_S = 0.02
 _JOIN_S_MAX = 5.0
-STOPPED_EARLY = "stopped before the first record was due"
+_STOPPED_EARLY = "stopped before the first record was due"
 _PR_SET_PDEATHSIG = 1
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -181,7 +181,7 @@ class Crew:
         ready: dict[int, Ready] = {}
         while len(ready) < len(self._pipes):
             if self._wishes.stop:
-                raise ServiceFailed(STOPPED_EARLY)
+                raise ServiceFailed(_STOPPED_EARLY)
             if time.monotonic() > deadline_s:
                 raise ServiceFailed(
                     f"{len(ready)} of {len(self._pipes)} senders ready after {PREPARE_S_MAX:g} s"
@@ -197,7 +197,7 @@ class Crew:
         while not file.exists():
             self._hear({}, _GO_LOOK_S)
             if self._wishes.stop:
-                raise ServiceFailed(STOPPED_EARLY)
+                raise ServiceFailed(_STOPPED_EARLY)
             if time.monotonic() > deadline_s:
                 raise ServiceFailed(f"prepared, and not told to begin within {GO_S_MAX:g} s")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 
 import numpy as np
 
@@ -83,7 +82,8 @@ class NetworkSource:
         ours = np.flatnonzero(location_of[order_of] % share.senders == share.index)
         records = order_of[ours]
         self._lane_of = records // len(KINDS)
-        self._is_flow = records % len(KINDS) == 0
+        self._topics = records % len(KINDS)
+        self._is_flow = self._topics == 0
         self._offsets_ns = plan.offsets_ns(len(location_of), order.slot_ns)[ours]
         self._lanes = _columns(locations, counts)
         fixed = [
@@ -96,20 +96,15 @@ class NetworkSource:
             )
         ]
         due_ms = plan.event_ms(len(location_of))[ours].tolist()
-        self._topics = records % len(KINDS)
         self._partitions = np.array([part.partition for part in fixed], dtype=np.int64)
         self._keys = Texts.of([part.key for part in fixed])
         # a value is four pieces, of which the second and third are put in slot by slot
         self._pieces = [b""] * (_PIECES * len(fixed))
         self._pieces[0::_PIECES] = [part.head for part in fixed]
-        self._pieces[3::_PIECES] = [
-            b".%03d%b" % (ms, part.tail) for ms, part in zip(due_ms, fixed, strict=True)
-        ]
-        heads, tails = (
-            np.array([len(piece) for piece in self._pieces[which::_PIECES]], dtype=np.int64)
-            for which in (0, 3)
-        )
-        self._sizes = heads + tails
+        tails = [b".%03d%b" % (ms, part.tail) for ms, part in zip(due_ms, fixed, strict=True)]
+        self._pieces[3::_PIECES] = tails
+        stays = [len(part.head) + len(tail) for part, tail in zip(fixed, tails, strict=True)]
+        self._sizes = np.array(stays, dtype=np.int64)
         middles = _middles()
         self._middles = np.array(middles, dtype=object)
         self._middle_sizes = np.array([len(middle) for middle in middles], dtype=np.int64)
@@ -134,8 +129,8 @@ class NetworkSource:
         speeds += readings.speed_accuracy
         codes = np.where(self._is_flow, flows[self._lane_of], speeds[self._lane_of])
         codes -= demand.ACCURACY_MIN
-        second = (self._event_start + timedelta(seconds=slot)).strftime("%Y-%m-%dT%H:%M:%S")
-        return Due(len(codes), self._put_together(slot * self._slot_ns, codes, second.encode()))
+        second = plan.event_second(self._event_start, slot)
+        return Due(len(codes), self._put_together(slot * self._slot_ns, codes, second))
 
     def _put_together(self, slot_ns: int, codes: plan.Ints, second: bytes) -> Iterator[Batch]:
         for rows in slices(len(codes)):

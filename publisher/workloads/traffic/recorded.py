@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -111,8 +110,8 @@ class RecordedSource:
             location=sent_from[ours],
             row=row_of[order_of][ours],
         )
-        second = (self._event_start + timedelta(seconds=slot)).strftime("%Y-%m-%dT%H:%M:%S")
-        return Due(len(ours), self._put_together(minute, second.encode(), records))
+        second = plan.event_second(self._event_start, slot)
+        return Due(len(ours), self._put_together(minute, second, records))
 
     def _put_together(self, minute: Minute, second: bytes, records: Records) -> Iterator[Batch]:
         for rows in slices(len(records.row)):

@@ -17,7 +17,7 @@ from evaluator import collector
 from evaluator.collector import collect
 from evaluator.topics import Topic
 from publisher import librdkafka
-from tests.brokers import MOCK_PARTITIONS, mock_brokers
+from tests.mock_brokers import MOCK_PARTITIONS, mock_brokers
 
 WAIT_S = 30.0
 CREATE_TIME = 0

@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from publisher.order import Order
 from publisher.sender_process import open_source
 from publisher.source import Share
-from tests.brokers import MOCK_PARTITIONS, mock_brokers
+from tests.mock_brokers import MOCK_PARTITIONS, mock_brokers
 from tests.unit.publisher.records import Record, records_of
 
 ROOT = Path(__file__).resolve().parents[3]

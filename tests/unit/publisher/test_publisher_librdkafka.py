@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from publisher.librdkafka import KafkaRefused, Producer, Report
 from publisher.source import Batch, Texts
-from tests.brokers import MOCK_PARTITIONS
+from tests.mock_brokers import MOCK_PARTITIONS
 from tests.unit.publisher.conftest import WAIT_S_MAX
 
 Open = Callable[..., Producer]

@@ -17,7 +17,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from publisher.order import Order
-from tests.brokers import MOCK_PARTITIONS
+from tests.mock_brokers import MOCK_PARTITIONS
 from tests.unit.publisher.records import Record
 
 WAIT_S_MAX = 60.0

@@ -17,9 +17,10 @@ from publisher.audit import Ledger
 from publisher.gate import Gate
 from publisher.librdkafka import Report
 from publisher.messages import Totals
+from publisher.plan import Ints
 from publisher.sender_process import send_slots
 from publisher.sending import TICK_NS, Sender
-from publisher.source import Batch, Due, Facts, Ints, Texts
+from publisher.source import Batch, Due, Facts, Texts
 
 START_NS = 7_000_000_000
 SLOT_NS = 100_000_000
