@@ -149,6 +149,8 @@ def spark_conf(order: EngineOrder, tuning: Tuning, place: Place, jars: Path) -> 
         f"{streaming}.numRecentProgressUpdates": "20",
         f"{streaming}.minBatchesToRetain": "5",
         f"{streaming}.metricsEnabled": "false",
+        # a windowed join's four tables a partition in one store
+        f"{streaming}.join.stateFormatVersion": "3",
         "spark.sql.constraintPropagation.enabled": "false",
         "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
     }
