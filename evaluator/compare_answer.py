@@ -19,8 +19,8 @@ _UNDECIDED = {
 def sentences(
     a: Variant, b: Variant, stages: Sequence[StageCompared], names: Names = A_AND_B
 ) -> list[str]:
-    """The answer; where one waits by definition, what to read instead."""
-    said = [f"{answer(stages, names=names)}."]
+    """The answer; what only one of them stood; where one waits by definition, what to read."""
+    said = [f"{answer(stages, names=names)}.", *_alone(stages, names)]
     if a.dialect != b.dialect and any(stage.both for stage in stages):
         said.append(
             f"{names.a} is {a.dialect}, {names.b} {b.dialect}: what is windowed waits for its "
@@ -50,6 +50,19 @@ def answer(stages: Sequence[StageCompared], of: Measure = "last", names: Names =
         )
     lead = f"{names.b} is {more} than {names.a} at {count[more]} of {len(stages)} stages"
     return f"{lead}, {less} at {count[less] or 'none'}{f'; {rest}' * bool(rest)}"
+
+
+def _alone(stages: Sequence[StageCompared], names: Names) -> list[str]:
+    """Where one of them has valid runs and the other has none."""
+    if len(stages) < 2:
+        return []
+    of_a = [stage.stage for stage in stages if stage.valid_runs_a and not stage.valid_runs_b]
+    of_b = [stage.stage for stage in stages if stage.valid_runs_b and not stage.valid_runs_a]
+    return [
+        f"At {' and '.join(found)} only {name} has a valid run."
+        for name, found in ((names.a, of_a), (names.b, of_b))
+        if found
+    ]
 
 
 def _of_one(stage: StageCompared, of: Measure, names: Names) -> str:

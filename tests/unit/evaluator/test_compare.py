@@ -18,10 +18,10 @@ from contract.settings import RunSettings
 from contract.variant import Variant
 from evaluator.__main__ import main
 from evaluator.compare import compare, comparison
-from evaluator.compare_answer import answer
+from evaluator.compare_answer import answer, sentences
 from evaluator.compare_same_work import WORK, shown
 from evaluator.compare_sides import Side
-from evaluator.compare_stages import StageCompared, compared
+from evaluator.compare_stages import Names, StageCompared, compared
 from evaluator.estimates import samples_of
 from tests.unit.evaluator.campaigns import STAGES, Plan, make_campaign
 
@@ -451,3 +451,13 @@ def test_an_answer_needs_no_stage() -> None:
     assert answer([]) == "A and B have no stage in common"
     lacking = [StageCompared(stage, 0, 1, ()) for stage in ("parse", "join")]
     assert answer(lacking).endswith("at none of 2 stages: 2 have no valid run")
+
+
+def test_an_answer_says_who_alone_stood_a_stage() -> None:
+    valid_runs = ((1, 1), (0, 2), (3, 0), (0, 1), (0, 0))
+    stages = [StageCompared(s, *valid, ()) for s, valid in zip(STAGES, valid_runs, strict=True)]
+    assert sentences(EAGER, EAGER, stages, Names("spark", "flink"))[1:] == [
+        "At join only spark has a valid run.",
+        "At parse and tumbling only flink has a valid run.",
+    ]
+    assert len(sentences(EAGER, EAGER, stages[1:2])) == 1, "of one stage the answer has said it"
