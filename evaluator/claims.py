@@ -28,6 +28,7 @@ from contract.variant import Variant
 from contract.workload import load_workload
 from evaluator.estimates import Samples
 from evaluator.intervals import Estimate, Sampled, combined, ratio
+from evaluator.listing import listed
 
 _SEED = 20180703
 #: an interval that is wider than this, from end to end, confirms no figure
@@ -221,7 +222,7 @@ def _ascending(asked: Ascending, looked: _Looked) -> Found:
     level = [f"{after} over {before} ({_span(d)})" for before, after, d in steps
              if d.low <= 0]  # fmt: skip
     if down:
-        says = f"{_listed(down)}."
+        says = f"{listed(down)}."
         return Found("does-not-hold", says, by_stage=by_stage, unit="ms", runs=looked.runs)
     if level:
         says = f"Cannot be told from level: {'; '.join(level)}."
@@ -244,7 +245,7 @@ def _dearest(asked: Dearest, looked: _Looked) -> Found:
     level = [f"{s} ({_span(lead)})" for s, lead in leads if lead.low <= 0]
     if dearer:
         verdict: Verdict = "does-not-hold"
-        says = f"{_listed(dearer)} than {asked.stage}."
+        says = f"{listed(dearer)} than {asked.stage}."
     elif level:
         verdict = "cannot-be-told"
         says = f"Its lead cannot be told from zero: over {'; over '.join(level)}."
@@ -303,7 +304,3 @@ def _figure(asked: Figure, looked: _Looked) -> Found:
         "cannot-be-told": "The interval is too wide to say.",
     }[verdict]
     return Found(verdict, says, told, "ms", (), looked.runs)
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

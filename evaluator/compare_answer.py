@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from contract.variant import Variant
 from evaluator.compare_stages import A_AND_B, Measure, Names, StageCompared
+from evaluator.listing import listed
 
 #: of one stage, of several
 _UNDECIDED = {
@@ -59,7 +60,7 @@ def _alone(stages: Sequence[StageCompared], names: Names) -> list[str]:
     of_a = [stage.stage for stage in stages if stage.valid_runs_a and not stage.valid_runs_b]
     of_b = [stage.stage for stage in stages if stage.valid_runs_b and not stage.valid_runs_a]
     return [
-        f"At {' and '.join(found)} only {name} has a valid run."
+        f"At {listed(found)} only {name} has a valid run."
         for name, found in ((names.a, of_a), (names.b, of_b))
         if found
     ]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from evaluator.listing import listed
 from evaluator.report.markup import Html, el, join, text
 from evaluator.report.material import Campaign, RunView, StageView
 from evaluator.report.words import (
     NBSP,
     dig,
     interval,
-    listed,
     ms,
     number,
     plural,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from evaluator.listing import listed
 from evaluator.report.markup import Html, el, text
 from evaluator.report.material import Campaign
 from evaluator.report.table import data_table
-from evaluator.report.words import NONE, dig, listed, mapping, memory, number, plain, rows_of
+from evaluator.report.words import NONE, dig, mapping, memory, number, plain, rows_of
 
 WORDS = (
     (

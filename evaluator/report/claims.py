@@ -6,9 +6,10 @@ from collections import Counter
 from typing import Any
 
 from contract.claims import Claim, Paper, Verdict, papers_on, verdict_words
+from evaluator.listing import listed
 from evaluator.report.markup import Html, el, join, text
 from evaluator.report.material import Campaign
-from evaluator.report.words import NBSP, dig, interval, listed, ms_number, number, rows_of
+from evaluator.report.words import NBSP, dig, interval, ms_number, number, rows_of
 
 #: verdict → mark, class
 MARKS: dict[Verdict, tuple[str, str]] = {

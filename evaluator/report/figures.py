@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from contract.claims import Paper, papers_on
+from evaluator.listing import listed
 from evaluator.report import chart_spread, chart_time
 from evaluator.report.answer import cumulative_of, price_of, price_trusted
 from evaluator.report.chart_rows import Price, prices
@@ -16,7 +17,7 @@ from evaluator.report.markup import Html, el, join, text
 from evaluator.report.material import Campaign
 from evaluator.report.plot import HALF, NARROW, WIDE
 from evaluator.report.scales import even_top
-from evaluator.report.words import NBSP, dig, listed, number, plural
+from evaluator.report.words import NBSP, dig, number, plural
 
 #: with more runs than this, charts over time are drawn small
 LARGE_RUNS = 4

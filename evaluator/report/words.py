@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from evaluator.report.markup import Html, el, text
@@ -95,13 +94,6 @@ def memory(value: float | None) -> str:
 def plural(count: int, noun: str, many: str | None = None) -> str:
     """`1 run`, `3 runs`."""
     return f"{whole(count)}{NBSP}{noun if count == 1 else many or noun + 's'}"
-
-
-def listed(items: Sequence[str]) -> str:
-    """`a, b and c`."""
-    if len(items) < 2:
-        return "".join(items)
-    return f"{', '.join(items[:-1])} and {items[-1]}"
 
 
 def plain(value: Any) -> str:
