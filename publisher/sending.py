@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+import numpy as np
 
 from contract.errors import ServiceFailed
 from publisher import librdkafka
@@ -17,7 +18,7 @@ from publisher.plan import Ints
 from publisher.source import Batch, Due
 
 #: the loop wakes once a tick at most, and sends all that fell due: see README.md of this room
-TICK_NS = 1_000_000
+TICK_NS = 1_600_000
 #: longer waits than this are spent in waiting for reports, whose resolution is a millisecond
 _LONG_WAIT_NS = 3_000_000
 _REPORTS_NS_MAX = 50_000_000
@@ -101,14 +102,28 @@ def connect(client: Client, order: Order) -> None:
             raise ServiceFailed(f"topic {topic} has {found} partitions, not {order.partitions}")
 
 
-@dataclass(slots=True)
 class Queue:
     """A load, and how far it has been handed over."""
 
-    load: Load
-    #: counted from the start
-    due_ns: list[int]
-    done: int = 0
+    __slots__ = ("_counts", "_moments", "done", "due_ns", "load")
+
+    def __init__(self, load: Load, due_ns: list[int]) -> None:
+        self.load = load
+        #: counted from the start
+        self.due_ns = due_ns
+        self.done = 0
+        self._counts: list[int] = []
+        self._moments: list[int] = []
+
+    def note(self, taken: int, now_ns: int) -> None:
+        """Those up to `taken` have been handed over by now."""
+        self._counts.append(taken - self.done)
+        self._moments.append(now_ns)
+        self.done = taken
+
+    def sent_ns(self) -> Ints:
+        """When each was; asked once a batch, for arrays of a tick cost as much as sending it."""
+        return np.repeat(np.array(self._moments, dtype=np.int64), self._counts)
 
 
 class Sender:
@@ -159,28 +174,28 @@ class Sender:
         page.due_ns[first : first + len(batch)] = self._start_ns + batch.due_ns
         loads = self._client.loads(batch, page.first_row + first)
         queues = [Queue(load, batch.due_ns[load.indices].tolist()) for load in loads]
-        while queues:
+        while True:
             now_ns = self._clock()
             for queue in queues:
                 ready = bisect_right(queue.due_ns, now_ns - self._start_ns, queue.done)
-                self._hand_over(queue, ready, page, first)
-            queues = [queue for queue in queues if queue.done < len(queue.due_ns)]
-            if not queues:
-                # who is behind never waits, and reports would pile up
-                self._serve(0.0)
-            else:
-                due_ns = min(queue.due_ns[queue.done] for queue in queues)
-                self._wait_until(max(self._start_ns + due_ns, now_ns + TICK_NS))
+                if ready > queue.done:
+                    self._hand_over(queue, ready, page, first)
+            left = [queue.due_ns[queue.done] for queue in queues if queue.done < len(queue.due_ns)]
+            if not left:
+                break
+            self._wait_until(max(self._start_ns + min(left), now_ns + TICK_NS))
+        for queue in queues:
+            page.sent_ns[first + queue.load.indices] = queue.sent_ns()
+        # who is behind never waits, and reports would pile up
+        self._serve(0.0)
 
     def _hand_over(self, queue: Queue, ready: int, page: Page, first: int) -> None:
         # bounded: what stands in the queue is delivered or given up within DELIVERY_MS_MAX
         while queue.done < ready:
             taken, refused = queue.load.hand_over(queue.done, ready)
-            indices = queue.load.indices
-            page.sent_ns[first + indices[queue.done : taken]] = self._clock()
+            queue.note(taken, self._clock())
             if len(refused):
-                page.settle(first + indices[refused], NEVER_NS)
-            queue.done = taken
+                page.settle(first + queue.load.indices[refused], NEVER_NS)
             if taken < ready:
                 self._serve(_ROOM_S)
 

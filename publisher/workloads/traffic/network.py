@@ -23,8 +23,8 @@ PERIOD_S = 60
 #: on the left one drives faster
 _SPEED_LOST_PER_LANE = 0.04
 
-#: of a value: what stays, the reading, the second, what stays
-_PIECES = 4
+#: of a record: what stays of the value before and of this one, the reading, the second
+_PIECES = 3
 _FLOWS = demand.FLOW_MAX_PER_MIN + 1
 _ACCURACIES = demand.ACCURACY_MAX - demand.ACCURACY_MIN + 1
 
@@ -98,12 +98,14 @@ class NetworkSource:
         due_ms = plan.event_ms(len(location_of))[ours].tolist()
         self._partitions = np.array([part.partition for part in fixed], dtype=np.int64)
         self._keys = Texts.of([part.key for part in fixed])
-        # a value is four pieces, of which the second and third are put in slot by slot
+        # between two readings stands what never changes; the rest is put in slot by slot
+        self._heads = [part.head for part in fixed]
+        self._tails = [b".%03d%b" % (ms, part.tail) for ms, part in zip(due_ms, fixed, strict=True)]
         self._pieces = [b""] * (_PIECES * len(fixed))
-        self._pieces[0::_PIECES] = [part.head for part in fixed]
-        tails = [b".%03d%b" % (ms, part.tail) for ms, part in zip(due_ms, fixed, strict=True)]
-        self._pieces[3::_PIECES] = tails
-        stays = [len(part.head) + len(tail) for part, tail in zip(fixed, tails, strict=True)]
+        self._pieces[0::_PIECES] = [
+            tail + head for tail, head in zip([b"", *self._tails], self._heads, strict=False)
+        ]
+        stays = [len(part.head) + len(tail) for part, tail in zip(fixed, self._tails, strict=True)]
         self._sizes = np.array(stays, dtype=np.int64)
         middles = _middles()
         self._middles = np.array(middles, dtype=object)
@@ -135,8 +137,10 @@ class NetworkSource:
     def _put_together(self, slot_ns: int, codes: plan.Ints, second: bytes) -> Iterator[Batch]:
         for rows in slices(len(codes)):
             pieces = self._pieces[_PIECES * rows.start : _PIECES * rows.stop]
+            pieces[0] = self._heads[rows.start]
             pieces[1::_PIECES] = self._middles[codes[rows]].tolist()
             pieces[2::_PIECES] = [second] * (rows.stop - rows.start)
+            pieces.append(self._tails[rows.stop - 1])
             sizes = self._sizes[rows] + self._middle_sizes[codes[rows]] + len(second)
             yield Batch(
                 due_ns=slot_ns + self._offsets_ns[rows],
