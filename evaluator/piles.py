@@ -42,7 +42,7 @@ class Piles:
             return self._schema.empty_table()
         self._sinks.pop(pile).close()
         with pa.memory_map(str(self._files[pile])) as file:
-            rows = pa.ipc.open_stream(file).read_all()
+            rows = pa.ipc.open_stream(file).read_all().combine_chunks()
         self._files[pile].unlink()
         return rows
 
