@@ -50,10 +50,8 @@ def _title(pair: PairCompared) -> str:
 
 
 def _answer(pair: PairCompared, several: bool) -> Iterator[str]:
-    first, *others = pair.says
-    yield from _wrapped(f"{_title(pair)}: {first}" if several else first)
-    for sentence in others:
-        yield from _wrapped(sentence)
+    for sentence in pair.says:
+        yield from _wrapped(f"{_title(pair)}: {sentence}" if several else sentence)
 
 
 def _legend(found: Comparison) -> list[str]:

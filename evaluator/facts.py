@@ -22,7 +22,6 @@ class Facts:
     last_ms_min: float | None = None
     scheduled: int | None = None
     appended: int = 0
-    late_ms_p50: float | None = None
     late_ms_p99: float | None = None
     disorder_ms: float = 0.0
     disorder_ms_max: float | None = None
@@ -47,7 +46,6 @@ class Facts:
     slot_medians_ms: list[float] = field(default_factory=list)
     last_ms_p50: float | None = None
     due_ms_p50: float | None = None
-    due_ms_p99: float | None = None
     samples: int = 0
     #: how many of them came before their window could close, and by how much at most
     hasty: int = 0

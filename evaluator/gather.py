@@ -20,7 +20,7 @@ def gather(
 ) -> Facts:
     """From the witnesses' evidence and what the topics say."""
     told, axis = evidence.conditions, evidence.axis
-    last, due = findings.measured.of["last"], findings.measured.of["due"]
+    last = findings.measured.of["last"]
     measured = [row for row in slots if row["measured"]] or list(slots)
     medians = [row["last_p50_ms"] for row in slots if row["measured"]]
     types = told.get("timestamp_types") or {}
@@ -38,7 +38,6 @@ def gather(
         scheduled=sum(row["scheduled"] for row in measured) if evidence.publisher else None,
         # malformed records were appended too, though nobody can say to which slot they belong
         appended=sum(row["appended"] for row in measured) + findings.appended.malformed,
-        late_ms_p50=evidence.sent.late_ms.quantile_if_any(0.5),
         late_ms_p99=evidence.sent.late_ms.quantile_if_any(0.99),
         disorder_ms=findings.appended.disorder_ms_max,
         disorder_ms_max=told.get("disorder_ms_max"),
@@ -59,8 +58,7 @@ def gather(
         put_out=0 if span is None else findings.put_out_within(span),
         slot_medians_ms=[median for median in medians if median is not None],
         last_ms_p50=last.quantile_if_any(0.5),
-        due_ms_p50=due.quantile_if_any(0.5),
-        due_ms_p99=due.quantile_if_any(0.99),
+        due_ms_p50=findings.measured.of["due"].quantile_if_any(0.5),
         samples=last.count,
         hasty=findings.measured.hasty,
         hasty_ms_max=findings.measured.hasty_ms_max,

@@ -33,11 +33,11 @@ class Piles:
                 self._sink(pile).write_table(by_pile.slice(start, end - start))
 
     def take(self, pile: int) -> pa.Table:
-        """The rows of a pile, which is gone then."""
+        """The rows of a pile, in one piece (each piece costs who works on it); it is gone then."""
         if self.number == 1:
             rows = pa.concat_tables([self._schema.empty_table(), *self._in_memory])
             self._in_memory.clear()
-            return rows
+            return rows.combine_chunks()
         if pile not in self._sinks:
             return self._schema.empty_table()
         self._sinks.pop(pile).close()

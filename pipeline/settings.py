@@ -149,7 +149,7 @@ def spark_conf(order: EngineOrder, tuning: Tuning, place: Place, jars: Path) -> 
         f"{streaming}.numRecentProgressUpdates": "20",
         f"{streaming}.minBatchesToRetain": "5",
         f"{streaming}.metricsEnabled": "false",
-        # a windowed join's four tables a partition in one store
+        # a windowed join's four tables a partition in one store, where stores are RocksDB's
         f"{streaming}.join.stateFormatVersion": "3",
         "spark.sql.constraintPropagation.enabled": "false",
         "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",

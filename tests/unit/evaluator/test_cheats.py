@@ -229,6 +229,19 @@ def test_answers_held_back_and_released_in_bursts_are_warned_of(tmp_path: Path) 
     assert set(differing(run)) == {f"{run.path.name} doubt mostly-stalled"}
 
 
+@pytest.mark.parametrize(("late_ms", "warned"), [(3.0, False), (30.0, True)])
+def test_lateness_that_due_is_partly_made_of_is_warned_of(
+    tmp_path: Path, late_ms: float, warned: bool
+) -> None:
+    run, told = evaluated(tmp_path, late_ms=late_ms, **MANY)
+    assert told["valid"]
+    assert ("late-publisher" in {doubt["id"] for doubt in told["doubts"]}) == warned
+    assert differing(run) == {}
+    kept = [doubt for doubt in told["doubts"] if doubt["id"] != "late-publisher"]
+    write_json(run.run_json, {**told, "doubts": kept})
+    assert set(differing(run)) == ({f"{run.path.name} doubt late-publisher"} if warned else set())
+
+
 def test_what_is_held_back_for_most_of_the_time_is_no_stall_and_told_whole(tmp_path: Path) -> None:
     """Where the median itself is that of holding back nothing is set apart."""
     _, told = evaluated(tmp_path, stall_every_s=5, stall_ms=4000.0, checkpoint_s=5, **MANY)

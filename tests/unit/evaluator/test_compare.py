@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -303,6 +304,16 @@ def test_of_several_variants_those_in_common_are_compared(
     # one that is chosen on one side alone meets its like
     (pair,) = told(f"{mine}:micro-batch/eager", theirs)["pairs"]
     assert Variant.of(pair["b"]) == BATCH
+
+
+def test_of_several_pairs_each_sentence_names_its_own(
+    made: Made, capsys: pytest.CaptureFixture[str]
+) -> None:
+    once = replace(SEVERAL, repeat=1, variants=(RT, MB))
+    text = printed(capsys, made(replace(once, invalid=(1,))), made(replace(once, draw=1)))
+    assert re.findall(r".*has a valid run\.", text) == [
+        "spark real-time eager: At join only B has a valid run."
+    ]
 
 
 def test_the_only_variant_of_each_is_taken_as_it_is(made: Made) -> None:

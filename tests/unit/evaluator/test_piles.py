@@ -37,6 +37,7 @@ def test_every_row_is_on_the_pile_of_its_text(
         rows = pa.table([pa.array(batch, pa.string()), pa.array(numbers, pa.int64())], ROWS)
         piles.lay(rows, by_text(rows["location"], number))
     found = [piles.take(pile) for pile in range(number)]
+    assert all(column.num_chunks <= 1 for rows in found for column in rows.columns)
     assert sorted(pa.concat_tables(found)["row"].to_pylist()) == list(range(count))
     told = [set(rows["location"].to_pylist()) for rows in found]
     assert sum(map(len, told)) == len(set().union(*told))

@@ -246,5 +246,6 @@ def test_real_time_has_a_thread_for_every_task_and_takes_rocksdb() -> None:
     tuning = Tuning.of({**order().engine_settings, "state_store": "memory"})
     conf = spark_conf(order(), tuning, ALONE, Path("/nowhere"))
     assert "RocksDB" in conf["spark.sql.streaming.stateStore.providerClass"]
+    assert conf["spark.sql.streaming.join.stateFormatVersion"] == "3"
     assert master_of(order(mode="micro-batch"), tuning, ALONE) == "local[2]"
     assert int(master_of(order(), tuning, ALONE)[6:-1]) > 100
