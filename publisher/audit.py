@@ -102,16 +102,12 @@ class Ledger:
     def settle(self, rows: Ints, delivered: npt.NDArray[np.bool_], at_ns: int) -> None:
         """Rows of any pages were delivered by now, or never will be."""
         first, last = int(rows.min()), int(rows.max())
-        at: int | Ints = at_ns if delivered.all() else np.where(delivered, at_ns, NEVER_NS)
         for page in self._pages:
             if first >= page.first_row + len(page) or last < page.first_row:
                 continue
             indices = rows - page.first_row
-            if first >= page.first_row and last < page.first_row + len(page):
-                page.settle(indices, at)
-                break
             ours = (indices >= 0) & (indices < len(page))
-            page.settle(indices[ours], at if isinstance(at, int) else at[ours])
+            page.settle(indices[ours], np.where(delivered[ours], at_ns, NEVER_NS))
 
     def close(self) -> Totals:
         """Spool all pages; what is not acknowledged by now has failed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -102,18 +103,16 @@ def connect(client: Client, order: Order) -> None:
             raise ServiceFailed(f"topic {topic} has {found} partitions, not {order.partitions}")
 
 
+@dataclass(slots=True)
 class Queue:
     """A load, and how far it has been handed over."""
 
-    __slots__ = ("_counts", "_moments", "done", "due_ns", "load")
-
-    def __init__(self, load: Load, due_ns: list[int]) -> None:
-        self.load = load
-        #: counted from the start
-        self.due_ns = due_ns
-        self.done = 0
-        self._counts: list[int] = []
-        self._moments: list[int] = []
+    load: Load
+    #: counted from the start
+    due_ns: list[int]
+    done: int = 0
+    _counts: list[int] = field(default_factory=list, init=False)
+    _moments: list[int] = field(default_factory=list, init=False)
 
     def note(self, taken: int, now_ns: int) -> None:
         """Those up to `taken` have been handed over by now."""
@@ -178,8 +177,7 @@ class Sender:
             now_ns = self._clock()
             for queue in queues:
                 ready = bisect_right(queue.due_ns, now_ns - self._start_ns, queue.done)
-                if ready > queue.done:
-                    self._hand_over(queue, ready, page, first)
+                self._hand_over(queue, ready, page, first)
             left = [queue.due_ns[queue.done] for queue in queues if queue.done < len(queue.due_ns)]
             if not left:
                 break

@@ -105,7 +105,7 @@ class NetworkSource:
         self._pieces[0::_PIECES] = [
             tail + head for tail, head in zip([b"", *self._tails], self._heads, strict=False)
         ]
-        stays = [len(part.head) + len(tail) for part, tail in zip(fixed, self._tails, strict=True)]
+        stays = [len(h) + len(t) for h, t in zip(self._heads, self._tails, strict=True)]
         self._sizes = np.array(stays, dtype=np.int64)
         middles = _middles()
         self._middles = np.array(middles, dtype=object)
